@@ -28,7 +28,7 @@ from tests.check.fake import (
     tool,
     without_ui,
 )
-from transom.check.snapshot import ViewObservation
+from transom.check.facts import ViewObservation
 
 
 @dataclass

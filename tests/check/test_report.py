@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from tests.check.sarif import SARIF
+from transom.check.facts import Facts, ListedTool, Visit
 from transom.check.report import (
     Report,
     Summary,
@@ -21,7 +22,6 @@ from transom.check.report import (
 )
 from transom.check.rule import Finding, Skip
 from transom.check.rules import RULES
-from transom.check.snapshot import ListedTool, Snapshot, Visit
 from transom.check.terminal import explanation, print_report, rule_list
 
 
@@ -112,7 +112,7 @@ def test_milder_findings_are_the_output_of_a_junit_case():
 def test_the_junit_holds_no_character_that_xml_forbids():
     nasty = {"name": "a\x00\ud800<b>&\u202e", "_meta": {"ui": {"resourceUri": "\x1b[31m"}}}
     visit = Visit(tools=(ListedTool.from_entry(1, nasty),))
-    report = apply_rules("a\x00b", Snapshot(apps=visit))
+    report = apply_rules("a\x00b", Facts(apps=visit))
 
     root = ET.fromstring(as_junit(report))  # noqa: S314 - our own output
     failure = root.find(".//failure")

@@ -7,11 +7,11 @@ import pytest
 
 from tests.check.cases import CASES, NOT_CHECKED, Case, Seen
 from tests.check.fake import URI, Server, page
+from transom.check.facts import Facts, ViewObservation
 from transom.check.report import Report, apply_rules
 from transom.check.rule import CHECKS, Hits, Skip, selected
 from transom.check.rules import RULES
 from transom.check.runner import Calling, Options, collect
-from transom.check.snapshot import Snapshot, ViewObservation
 from transom.errors import UsageError
 
 EVERY_ID = [
@@ -141,7 +141,7 @@ async def test_heuristic_rules_are_off_unless_they_are_named():
 
 
 async def test_a_rule_that_fails_is_skipped_and_takes_nothing_with_it():
-    def broken(_: Snapshot) -> Hits:
+    def broken(_: Facts) -> Hits:
         raise ValueError("oops")
         yield
 

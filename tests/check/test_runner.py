@@ -32,10 +32,10 @@ from tests.check.fake import (
 )
 from transom.channel import Channel
 from transom.check import Calling, Options, check
+from transom.check.facts import Facts, ViewObservation, Visit
 from transom.check.rule import selected
 from transom.check.rules import RULES
 from transom.check.runner import Conversation, NothingToCheck, collect
-from transom.check.snapshot import Snapshot, ViewObservation, Visit
 from transom.connections.targets import way_to
 from transom.errors import UsageError
 from transom.serving import listen
@@ -478,7 +478,7 @@ async def test_only_the_visits_that_the_rules_need_are_made(select: str, visits:
 
 
 async def test_views_are_rendered_when_there_is_someone_to_do_it():
-    async def observe(seen: Snapshot) -> list[ViewObservation]:
+    async def observe(seen: Facts) -> list[ViewObservation]:
         return [ViewObservation(page.uri, 3, initialized=False) for page in seen.resources]
 
     report = await check("orders", Server().connect, options=Options(observer=observe))

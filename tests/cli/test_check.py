@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli.running import transom
-from transom.check.snapshot import Snapshot, ViewObservation
+from transom.check.facts import Facts, ViewObservation
 from transom.cli import browser_checks
 from transom.errors import TransomError
 
@@ -151,7 +151,7 @@ def test_tools_are_called_with_the_arguments_given():
 
 
 def test_asking_for_a_browser_that_is_not_there_exits_with_2(monkeypatch):
-    async def no_browser(seen: Snapshot) -> list[ViewObservation]:
+    async def no_browser(seen: Facts) -> list[ViewObservation]:
         raise TransomError("There is no Chromium")
 
     monkeypatch.setattr(browser_checks, "observe_views", no_browser)

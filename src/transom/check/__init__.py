@@ -1,6 +1,6 @@
 """Checks an MCP server against the contract of MCP Apps (contract.md).
 
-`runner` collects the facts, `snapshot` holds them, `rules` judge them, `report` sums up and writes
+`runner` collects the facts, `facts` holds them, `rules` judge them, `report` sums up and writes
 it for machines, `terminal` for people.
 """
 

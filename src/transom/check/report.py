@@ -12,9 +12,9 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
+from transom.check.facts import Facts
 from transom.check.rule import Finding, Rule, Severity, Skip
 from transom.check.rules import RULES, SECTIONS
-from transom.check.snapshot import Snapshot
 from transom.json_values import Json, JsonObject, as_object, clean
 from transom.version import __version__
 
@@ -58,7 +58,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def apply_rules(
-    target: str, seen: Snapshot, rules: Sequence[Rule] = RULES, *, heuristics: Iterable[str] = ()
+    target: str, seen: Facts, rules: Sequence[Rule] = RULES, *, heuristics: Iterable[str] = ()
 ) -> Report:
     """Run `rules` on what was seen. Heuristic rules run only when `heuristics` names them."""
     findings: list[Finding] = []
@@ -94,7 +94,7 @@ def nothing_checked(target: str, why: str, rules: Sequence[Rule] = RULES) -> Rep
     return Report(target=target, skipped=skipped, failure=why)
 
 
-def _missing(rule: Rule, seen: Snapshot) -> str | None:
+def _missing(rule: Rule, seen: Facts) -> str | None:
     """Why a rule cannot be checked: there is nothing it could find, or nothing to look at."""
     match rule.surface:
         case "text":
@@ -121,11 +121,11 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
             return rule.not_checked
 
 
-def _unlisted(seen: Snapshot) -> str | None:
+def _unlisted(seen: Facts) -> str | None:
     return None if seen.tools else seen.apps.failure
 
 
-def _uncalled(seen: Snapshot) -> Iterator[str]:
+def _uncalled(seen: Facts) -> Iterator[str]:
     by_reason: dict[str, list[str]] = {}
     for tool, reason in seen.uncalled:
         by_reason.setdefault(reason, []).append(tool)

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_type_hints
 
 import msgspec
 
-from transom.check.snapshot import ListedTool, ServedResource, Snapshot, ViewObservation
+from transom.check.facts import Facts, ListedTool, ServedResource, ViewObservation
 from transom.errors import UsageError
 from transom.json_values import Json, clean
 
@@ -49,13 +49,13 @@ The message goes on after the name of a tool or the URI of a page; about others 
 Messages = Iterator[str | tuple[str, Severity | None]]
 """How the one subject that a function judges breaks the rule."""
 Judge = (
-    Callable[[Snapshot], Hits]
+    Callable[[Facts], Hits]
     | Callable[[ListedTool], Messages]
     | Callable[[ServedResource], Messages]
     | Callable[[ViewObservation], Messages]
 )
-"""The function of a rule: judges the whole snapshot, or one tool, page or View at a time."""
-Check = Callable[[Snapshot], Hits]
+"""The function of a rule: judges all facts, or one tool, page or View at a time."""
+Check = Callable[[Facts], Hits]
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class Rule(msgspec.Struct, frozen=True):
         """Why no server can break it."""
         return _NOT_CHECKED.get(self.surface)
 
-    def findings(self, seen: Snapshot) -> Iterator[Finding]:
+    def findings(self, seen: Facts) -> Iterator[Finding]:
         """Run it. What the server wrote is made safe to print; nothing is reported twice."""
         hits = (_described(hit) for hit in (self.check(seen) if self.check else ()))
         for who, what, severity in dict.fromkeys(hits):
@@ -134,7 +134,7 @@ def rule(id: str) -> Callable[[Judge], Judge]:
     return decorate
 
 
-_SUBJECTS: dict[object, Callable[[Snapshot], Iterable[Any]]] = {
+_SUBJECTS: dict[object, Callable[[Facts], Iterable[Any]]] = {
     ListedTool: lambda seen: seen.tools,
     ServedResource: lambda seen: (resource for resource in seen.resources if resource.contents),
     ViewObservation: lambda seen: seen.views or (),
@@ -147,7 +147,7 @@ def _check(judge: Any) -> Check:
     if subjects is None:
         return judge
 
-    def check(seen: Snapshot) -> Hits:
+    def check(seen: Facts) -> Hits:
         for subject in subjects(seen):
             for message in judge(subject):
                 yield (subject, message) if isinstance(message, str) else (subject, *message)

@@ -1,9 +1,9 @@
 """Collects the facts about a server, within time and size, whatever it does.
 
-1. There are up to four visits (see `snapshot`), one after the other, of which those are made that
+1. There are up to four visits (see `facts`), one after the other, of which those are made that
    the rules need: each may start the server again, which takes long. Only the first has to succeed:
    if it cannot even be opened there is nothing to check, and `NothingToCheck` says why. Everything
-   that goes wrong after that becomes part of the snapshot.
+   that goes wrong after that becomes one of the facts.
 2. The checker reads the bytes itself, not through a `Session`, because it looks for mistakes of the
    server. Answers are returned unchanged; lines that are not messages are counted and skipped.
 3. It begins with `initialize`. A server that refuses that gets `server/discover`, and the client's
@@ -24,22 +24,22 @@ import msgspec
 from msgspec.structs import replace
 
 from transom.channel import Channel
-from transom.check.rule import RuleSurface
-from transom.check.schemas import fitting_arguments, unfitting_arguments
-from transom.check.snapshot import (
+from transom.check.facts import (
     CacheHint,
     CallKind,
     Client,
+    Facts,
     ListedTool,
     ListedTools,
     Lists,
     ServedResource,
-    Snapshot,
     TrialCall,
     ViewObservation,
     Visit,
     texts,
 )
+from transom.check.rule import RuleSurface
+from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.connections.connection import Connect
 from transom.connections.handshake import IntroductionRefused, introduce
 from transom.connections.versions import (
@@ -247,7 +247,7 @@ CheckProgress = Callable[[str, int, int], None]
 """Called as work goes on: what is being done, how many steps are done, how many there are."""
 
 
-ViewObserver = Callable[[Snapshot], Awaitable[Sequence[ViewObservation]]]
+ViewObserver = Callable[[Facts], Awaitable[Sequence[ViewObservation]]]
 """Renders every page that a tool opens; `TransomError` if there is nothing to do it with."""
 
 
@@ -289,9 +289,7 @@ def unseen(text: str, done: int, total: int) -> None:
     """Ignores progress."""
 
 
-async def collect(
-    connect: Connect, options: Options, *, progress: CheckProgress = unseen
-) -> Snapshot:
+async def collect(connect: Connect, options: Options, *, progress: CheckProgress = unseen) -> Facts:
     """Visit the server and collect its answers; `NothingToCheck` if it answers no handshake."""
     return await _Collection(connect, options, progress).run()
 
@@ -309,11 +307,11 @@ class _Collection:
         self._uncalled: list[tuple[str, str]] = []
         self._typeless: Visit | None = None  # as a client that accepts no type, if that is known
 
-    async def run(self) -> Snapshot:
+    async def run(self) -> Facts:
         apps = await self._visit(self._as_host)
         if apps.handshake is None:
             raise NothingToCheck(apps.failure)
-        seen = Snapshot(apps=apps)
+        seen = Facts(apps=apps)
         if self._begin_for("visiting as a text-only client", "text", "no_mime", "text_call"):
             text = await self._visit(lambda server: self._as_text(server, apps))
             seen = replace(seen, text=self._noted("text-only", text))
@@ -326,7 +324,7 @@ class _Collection:
         if self._begin_for("visiting as a client without types", "no_mime"):
             typeless = self._typeless or await self._visit(lambda each: _list_only(each, NO_MIME))
             seen = replace(seen, no_mime=self._noted("no-types", typeless))
-        snapshot = replace(
+        facts = replace(
             seen,
             resources=tuple(self._resources),
             calls=None if self._options.calling is None else tuple(self._calls),
@@ -338,13 +336,13 @@ class _Collection:
         if self._options.observer is not None:
             self._begin("rendering Views")
             try:
-                views = tuple(await self._options.observer(snapshot))
-                snapshot = replace(snapshot, views=views)
+                views = tuple(await self._options.observer(facts))
+                facts = replace(facts, views=views)
             except TransomError as error:
                 failure = f"Views cannot be rendered: {error}"
-                snapshot = replace(snapshot, views_failure=failure)
+                facts = replace(facts, views_failure=failure)
         self._begin("done")
-        return snapshot
+        return facts
 
     def _begin(self, step: str) -> None:
         self._progress(step, self._done, self._steps)

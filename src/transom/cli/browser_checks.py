@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from transom.background import ignore
-from transom.check.schemas import schema_error, unfitting_arguments
-from transom.check.snapshot import (
+from transom.check.facts import (
+    Facts,
     ServedResource,
-    Snapshot,
     TrialCall,
     ViewObservation,
 )
+from transom.check.schemas import schema_error, unfitting_arguments
 from transom.errors import ProtocolError, Refused, TransomError
 from transom.host.bridge import Bridge
 from transom.host.limits import Limits
@@ -37,7 +37,7 @@ _CORS = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy", re.IG
 _DENIED = re.compile(r"NotAllowedError|permission|denied", re.IGNORECASE)
 
 
-async def observe_views(seen: Snapshot, *, settle: float = _SETTLE) -> Sequence[ViewObservation]:
+async def observe_views(seen: Facts, *, settle: float = _SETTLE) -> Sequence[ViewObservation]:
     """Render every page that a tool opens, without a window, in light and in dark."""
     resources = [
         resource for resource in seen.resources if resource.html is not None and resource.linked_by
@@ -91,7 +91,7 @@ class _Watch:
 class _Rendering:
     """One View, shown once."""
 
-    def __init__(self, seen: Snapshot, resource: ServedResource, theme: str, watch: _Watch) -> None:
+    def __init__(self, seen: Facts, resource: ServedResource, theme: str, watch: _Watch) -> None:
         self._seen = seen
         self._resource = resource
         self._theme = theme

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from transom.check.facts import CSP_FIELDS, Facts, ServedResource, ViewObservation
 from transom.check.rule import Hits, Messages, Severity, rule, show
 from transom.check.scan import Reference
-from transom.check.snapshot import CSP_FIELDS, ServedResource, Snapshot, ViewObservation
 from transom.json_values import as_object, type_name
 
 MAX_HOST = 255  # longer names do not exist
@@ -169,7 +169,7 @@ _DIRECTIVES = {
 }
 
 
-def _declared_origins(seen: Snapshot) -> Iterator[tuple[ServedResource, str, WebOrigin]]:
+def _declared_origins(seen: Facts) -> Iterator[tuple[ServedResource, str, WebOrigin]]:
     """Every declared origin, as written and as understood; once for each page."""
     for resource in seen.resources:
         entries = [entry for field in CSP_FIELDS for entry in resource.origins(field)]
@@ -179,7 +179,7 @@ def _declared_origins(seen: Snapshot) -> Iterator[tuple[ServedResource, str, Web
 
 
 @rule("P1")
-def csp_is_lists(seen: Snapshot) -> Hits:
+def csp_is_lists(seen: Facts) -> Hits:
     for resource in seen.resources:
         csp = resource.effective_ui.get("csp")
         if csp is not None and not isinstance(csp, dict):
@@ -192,7 +192,7 @@ def csp_is_lists(seen: Snapshot) -> Hits:
 
 
 @rule("P2")
-def entries_are_origins(seen: Snapshot) -> Hits:
+def entries_are_origins(seen: Facts) -> Hits:
     for resource, field in (
         (resource, field) for resource in seen.resources for field in CSP_FIELDS
     ):
@@ -203,14 +203,14 @@ def entries_are_origins(seen: Snapshot) -> Hits:
 
 
 @rule("P3")
-def entries_are_secure(seen: Snapshot) -> Hits:
+def entries_are_secure(seen: Facts) -> Hits:
     for resource, entry, origin in _declared_origins(seen):
         if origin.scheme in ("http", "ws") and not origin.loopback:
             yield resource, f": `{entry}` is insecure."
 
 
 @rule("P4")
-def wildcards_are_narrow(seen: Snapshot) -> Hits:
+def wildcards_are_narrow(seen: Facts) -> Hits:
     for resource, entry, origin in _declared_origins(seen):
         if broad_wildcard(origin):
             yield resource, f": wildcard `{entry}` is very broad; anyone can get such a name."
@@ -223,14 +223,14 @@ def wildcards_are_narrow(seen: Snapshot) -> Hits:
 
 
 @rule("P5")
-def connections_are_declared(seen: Snapshot) -> Hits:
+def connections_are_declared(seen: Facts) -> Hits:
     why = "not in csp.connectDomains; the host will block it"
     for resource, _, origin, severity in _undeclared(seen, "connectDomains", ["connect"]):
         yield resource, f" connects to `{origin}` {why}.", severity
 
 
 @rule("P6")
-def resources_are_declared(seen: Snapshot) -> Hits:
+def resources_are_declared(seen: Facts) -> Hits:
     names = {"asset": "an asset", "img": "image"}
     for resource, kind, origin, severity in _undeclared(seen, "resourceDomains", _RESOURCE_KINDS):
         what = f"{names.get(kind, kind)} from `{origin}`"
@@ -238,13 +238,13 @@ def resources_are_declared(seen: Snapshot) -> Hits:
 
 
 @rule("P7")
-def frames_are_declared(seen: Snapshot) -> Hits:
+def frames_are_declared(seen: Facts) -> Hits:
     for resource, _, origin, severity in _undeclared(seen, "frameDomains", ["frame"]):
         yield resource, f" embeds `{origin}`; add it to csp.frameDomains.", severity
 
 
 @rule("P8")
-def base_is_declared(seen: Snapshot) -> Hits:
+def base_is_declared(seen: Facts) -> Hits:
     for resource, _, origin, _ in _undeclared(seen, "baseUriDomains", ["base"]):
         yield resource, f": <base> to `{origin}` is not declared."
 
@@ -265,7 +265,7 @@ def nothing_is_relative(resource: ServedResource) -> Messages:
 
 
 @rule("P10")
-def declarations_are_used(seen: Snapshot) -> Hits:
+def declarations_are_used(seen: Facts) -> Hits:
     used: set[tuple[str, WebOrigin | str]] = set()
     for view in seen.views or ():
         requested = (origin for url in view.requests if (origin := origin_of(url)))
@@ -280,14 +280,14 @@ def declarations_are_used(seen: Snapshot) -> Hits:
 
 
 @rule("P11")
-def no_localhost(seen: Snapshot) -> Hits:
+def no_localhost(seen: Facts) -> Hits:
     for resource, entry, origin in _declared_origins(seen):
         if origin.loopback:
             yield resource, f": `{entry}` left in csp."
 
 
 @rule("P12")
-def permissions_are_objects(seen: Snapshot) -> Hits:
+def permissions_are_objects(seen: Facts) -> Hits:
     for resource in seen.resources:
         permissions = resource.effective_ui.get("permissions")
         if permissions is not None and not isinstance(permissions, dict):
@@ -301,7 +301,7 @@ def permissions_are_objects(seen: Snapshot) -> Hits:
 
 
 @rule("P13")
-def tools_permission_is_proposed(seen: Snapshot) -> Hits:
+def tools_permission_is_proposed(seen: Facts) -> Hits:
     for resource in seen.resources:
         if "tools" in as_object(resource.effective_ui.get("permissions")):
             why = "most hosts will ignore it"
@@ -326,7 +326,7 @@ def denial_is_handled(view: ViewObservation) -> Messages:
 
 
 @rule("P16")
-def cors_is_allowed(seen: Snapshot) -> Hits:
+def cors_is_allowed(seen: Facts) -> Hits:
     stable = {resource.uri for resource in seen.resources if resource.effective_ui.get("domain")}
     for view in seen.views or ():
         for origin in view.cors_refusals if view.uri not in stable else ():
@@ -351,7 +351,7 @@ def _references(resource: ServedResource, kinds: Collection[str]) -> list[Refere
 
 
 def _undeclared(
-    seen: Snapshot, field: str, kinds: Collection[str]
+    seen: Facts, field: str, kinds: Collection[str]
 ) -> Iterator[tuple[ServedResource, str, str, Severity]]:
     """The pages with the kind and origin of what they need and `csp.FIELD` does not declare.
 

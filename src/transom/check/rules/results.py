@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from transom.check.facts import Facts, ListedTool, has_text, name_words, texts
 from transom.check.rule import CHECKS, Hits, rule, show
 from transom.check.schemas import mismatches_of
-from transom.check.snapshot import ListedTool, Snapshot, has_text, name_words, texts
 from transom.json_values import Json, JsonObject, as_list, as_object, size_of, type_name
 
 LONG_TEXT = 4_000
@@ -32,7 +32,7 @@ def _result_rule(id: str) -> Callable[[ResultJudge], ResultJudge]:
     """Judge the results of the model's tools by a rule; for those of app-only helpers see D11."""
 
     def decorate(judge: ResultJudge) -> ResultJudge:
-        def check(seen: Snapshot) -> Hits:
+        def check(seen: Facts) -> Hits:
             for tool, result in seen.results():
                 if not tool.app_only:
                     yield from judge(tool, result)
@@ -98,7 +98,7 @@ def data_fits_schema(tool: ListedTool, result: JsonObject) -> Hits:
 
 
 @rule("D6")
-def data_has_a_schema(seen: Snapshot) -> Hits:
+def data_has_a_schema(seen: Facts) -> Hits:
     for tool, result in seen.results():
         structured = isinstance(result.get("structuredContent"), dict)
         if structured and "outputSchema" not in tool.raw:
@@ -106,14 +106,14 @@ def data_has_a_schema(seen: Snapshot) -> Hits:
 
 
 @rule("D7")
-def data_is_public(seen: Snapshot) -> Hits:
+def data_is_public(seen: Facts) -> Hits:
     for tool, result in seen.results():
         for path in () if tool.app_only else _private(result.get("structuredContent")):
             yield tool, f": `{path}` looks private but structuredContent may reach the model."
 
 
 @rule("D8")
-def facts_are_readable(seen: Snapshot) -> Hits:
+def facts_are_readable(seen: Facts) -> Hits:
     for tool, result in seen.results():
         bulky = size_of(result.get("_meta")) > LARGE_META
         if bulky and not result.get("structuredContent") and sum(map(len, texts(result))) < 40:
@@ -121,7 +121,7 @@ def facts_are_readable(seen: Snapshot) -> Hits:
 
 
 @rule("D9")
-def results_are_modest(seen: Snapshot) -> Hits:
+def results_are_modest(seen: Facts) -> Hits:
     for tool, result in seen.results():
         size = size_of(result)
         if size > LARGE_RESULT and not tool.app_only:
@@ -129,7 +129,7 @@ def results_are_modest(seen: Snapshot) -> Hits:
 
 
 @rule("D10")
-def failures_are_results(seen: Snapshot) -> Hits:
+def failures_are_results(seen: Facts) -> Hits:
     for tool, call in seen.called("example", "invalid"):
         if call.fault is not None:
             fault = f"{call.fault[0]}: {show(call.fault[1], 120)}"
@@ -137,7 +137,7 @@ def failures_are_results(seen: Snapshot) -> Hits:
 
 
 @rule("D11")
-def helpers_answer_well(seen: Snapshot) -> Hits:
+def helpers_answer_well(seen: Facts) -> Hits:
     helpers = [(tool, result) for tool, result in seen.results() if tool.app_only]
     for judge in _JUDGES:
         for tool, result in helpers:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transom.check.rule import Hits, Messages, rule, show
-from transom.check.schemas import schema_error
-from transom.check.snapshot import (
+from transom.check.facts import (
     RESOURCE_FIELDS,
+    Facts,
     ListedTool,
     ListedTools,
-    Snapshot,
     has_text,
     name_words,
     near_miss,
     rough,
 )
+from transom.check.rule import Hits, Messages, rule, show
+from transom.check.schemas import schema_error
 from transom.json_values import Json, JsonObject, as_list, as_object, type_name
 from transom.protocol.messages import LEGACY_URI_KEY, UI_EXTENSION, VIEW_MIME_TYPE
 
@@ -61,7 +61,7 @@ _WRITING = _DESTROYING | _LEAVING | frozenset(
 
 
 @rule("A2")
-def metadata_is_gated(seen: Snapshot) -> Hits:
+def metadata_is_gated(seen: Facts) -> Hits:
     why = "even for a client without MCP Apps support; gate it on the client capability"
     for tool in seen.text.tools:
         if tool.link is not None:
@@ -69,7 +69,7 @@ def metadata_is_gated(seen: Snapshot) -> Hits:
 
 
 @rule("A3")
-def fallback_exists(seen: Snapshot) -> Hits:
+def fallback_exists(seen: Facts) -> Hits:
     names = {tool.name for tool in seen.text.tools}
     for tool in seen.tools:
         if tool.link is not None and tool.for_model and tool.name not in names:
@@ -78,7 +78,7 @@ def fallback_exists(seen: Snapshot) -> Hits:
 
 
 @rule("A4")
-def mime_types_are_read(seen: Snapshot) -> Hits:
+def mime_types_are_read(seen: Facts) -> Hits:
     plain = {tool.name for tool in seen.text.tools if tool.link is not None}
     if any(tool.link is not None and tool.name not in plain for tool in seen.no_mime.tools):
         fix = f"it must look for `{VIEW_MIME_TYPE}` in `mimeTypes`"
@@ -86,7 +86,7 @@ def mime_types_are_read(seen: Snapshot) -> Hits:
 
 
 @rule("A5")
-def fallback_is_useful(seen: Snapshot) -> Hits:
+def fallback_is_useful(seen: Facts) -> Hits:
     for tool, call in seen.called(client="text"):
         if tool.link is not None and call.result is not None and not has_text(call.result):
             yield tool, " returns nothing readable to a text-only client."
@@ -96,7 +96,7 @@ def fallback_is_useful(seen: Snapshot) -> Hits:
 
 
 @rule("B1")
-def resources_are_linked(seen: Snapshot) -> Hits:
+def resources_are_linked(seen: Facts) -> Hits:
     if seen.apps.failure is not None:
         return
     # A link that misses by a letter is B4's to report, with the fix.
@@ -118,7 +118,7 @@ def links_are_ui_uris(tool: ListedTool) -> Messages:
 
 
 @rule("B3")
-def links_can_be_read(seen: Snapshot) -> Hits:
+def links_can_be_read(seen: Facts) -> Hits:
     resources = {resource.uri: resource for resource in seen.resources}
     for tool in seen.tools:
         resource = resources.get(tool.link or "")
@@ -128,7 +128,7 @@ def links_can_be_read(seen: Snapshot) -> Hits:
 
 
 @rule("B4")
-def links_match_exactly(seen: Snapshot) -> Hits:
+def links_match_exactly(seen: Facts) -> Hits:
     uris = [entry.get("uri") for entry in seen.apps.resources]
     listed = {uri for uri in uris if isinstance(uri, str)}
     by_rough_uri = {rough(uri): uri for uri in listed}
@@ -156,7 +156,7 @@ def keys_agree(tool: ListedTool) -> Messages:
 
 
 @rule("B7")
-def link_is_on_definition(seen: Snapshot) -> Hits:
+def link_is_on_definition(seen: Facts) -> Hits:
     for tool, result in seen.results():
         meta = as_object(result.get("_meta"))
         linked = as_object(meta.get("ui")).get("resourceUri") or meta.get(LEGACY_URI_KEY)
@@ -165,7 +165,7 @@ def link_is_on_definition(seen: Snapshot) -> Hits:
 
 
 @rule("B8")
-def visibility_is_stated(seen: Snapshot) -> Hits:
+def visibility_is_stated(seen: Facts) -> Hits:
     has_views = any(tool.link is not None for tool in seen.tools)
     readers: list[str] = []
     for tool in seen.tools:
@@ -191,7 +191,7 @@ def visibility_is_not_empty(tool: ListedTool) -> Messages:
 
 
 @rule("B10")
-def view_can_be_opened(seen: Snapshot) -> Hits:
+def view_can_be_opened(seen: Facts) -> Hits:
     opened = {tool.link for tool in seen.tools if tool.for_model}
     for tool in seen.tools:
         if tool.link is not None and not tool.for_model and tool.link not in opened:
@@ -200,7 +200,7 @@ def view_can_be_opened(seen: Snapshot) -> Hits:
 
 
 @rule("B11")
-def helpers_are_app_only(seen: Snapshot) -> Hits:
+def helpers_are_app_only(seen: Facts) -> Hits:
     if not any(tool.link is not None for tool in seen.tools):
         return
     for tool in seen.tools:
@@ -211,7 +211,7 @@ def helpers_are_app_only(seen: Snapshot) -> Hits:
 
 
 @rule("B12")
-def helpers_have_no_link(seen: Snapshot) -> Hits:
+def helpers_have_no_link(seen: Facts) -> Hits:
     opened = {tool.link for tool in seen.tools if tool.for_model}
     for tool in seen.tools:
         if tool.app_only and tool.link is not None and tool.link in opened:
@@ -220,7 +220,7 @@ def helpers_have_no_link(seen: Snapshot) -> Hits:
 
 
 @rule("B13")
-def ui_is_not_empty(seen: Snapshot) -> Hits:
+def ui_is_not_empty(seen: Facts) -> Hits:
     known = {"resourceUri", "visibility", *RESOURCE_FIELDS}
     for tool in seen.tools:
         if isinstance(tool.meta.get("ui"), dict) and not known & set(tool.ui):
@@ -310,7 +310,7 @@ def destroyers_say_so(tool: ListedTool) -> Messages:
 
 
 @rule("N7")
-def idempotence_holds(seen: Snapshot) -> Hits:
+def idempotence_holds(seen: Facts) -> Hits:
     first = {tool.name: call for tool, call in seen.called()}
     for tool, again in seen.called("again"):
         if _payload(first[tool.name].result) != _payload(again.result):
@@ -324,7 +324,7 @@ def world_is_stated(tool: ListedTool) -> Messages:
 
 
 @rule("N9")
-def helpers_are_annotated(seen: Snapshot) -> Hits:
+def helpers_are_annotated(seen: Facts) -> Hits:
     for tool in seen.tools:
         stated = {"readOnlyHint", "destructiveHint"} & set(tool.annotations)
         writes = tool.verb in _WRITING - _LEAVING
@@ -351,16 +351,16 @@ _SUBJECT = "tools/list"
 
 
 @rule("L1")
-def list_is_the_same_for_every_connection(seen: Snapshot) -> Hits:
+def list_is_the_same_for_every_connection(seen: Facts) -> Hits:
     return _differing(seen, after_calls=False)
 
 
 @rule("L2")
-def list_is_the_same_after_a_call(seen: Snapshot) -> Hits:
+def list_is_the_same_after_a_call(seen: Facts) -> Hits:
     return _differing(seen, after_calls=True)
 
 
-def _differing(seen: Snapshot, *, after_calls: bool) -> Hits:
+def _differing(seen: Facts, *, after_calls: bool) -> Hits:
     first, *others = seen.lists.listings
     for listing in others:
         if listing.after_calls is after_calls:
@@ -369,7 +369,7 @@ def _differing(seen: Snapshot, *, after_calls: bool) -> Hits:
 
 
 @rule("L3")
-def list_has_an_order(seen: Snapshot) -> Hits:
+def list_has_an_order(seen: Facts) -> Hits:
     first, *others = seen.lists.listings
     for listing in others:
         names, again = list(first.tools), list(listing.tools)
@@ -379,7 +379,7 @@ def list_has_an_order(seen: Snapshot) -> Hits:
 
 
 @rule("L4")
-def cache_hints_are_there(seen: Snapshot) -> Hits:
+def cache_hints_are_there(seen: Facts) -> Hits:
     for hint in seen.lists.hints:
         ttl, scope = hint.ttl, hint.scope
         if ttl is None or scope is None:
@@ -398,7 +398,7 @@ def cache_hints_are_there(seen: Snapshot) -> Hits:
 
 
 @rule("L5")
-def cache_hints_make_sense(seen: Snapshot) -> Hits:
+def cache_hints_make_sense(seen: Facts) -> Hits:
     for hint in seen.lists.hints:
         ttl = hint.ttl
         if isinstance(ttl, int) and ttl > _DAY:

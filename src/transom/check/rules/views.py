@@ -5,15 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 
-from transom.check.rule import Hits, Messages, rule, show
-from transom.check.snapshot import (
+from transom.check.facts import (
     CSP_FIELDS,
     RESOURCE_FIELDS,
+    Facts,
     ServedResource,
-    Snapshot,
     ViewObservation,
     near_miss,
 )
+from transom.check.rule import Hits, Messages, rule, show
 from transom.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
 from transom.json_values import as_object, type_name
 from transom.protocol.messages import VIEW_MIME_TYPE
@@ -40,7 +40,7 @@ def listed_type_agrees(resource: ServedResource) -> Messages:
 
 
 @rule("C3")
-def content_uri_is_the_same(seen: Snapshot) -> Hits:
+def content_uri_is_the_same(seen: Facts) -> Hits:
     for resource in seen.resources:
         uri = resource.item.get("uri")
         if resource.contents and uri != resource.uri and not near_miss(resource.uri, uri):
@@ -74,7 +74,7 @@ def content_is_a_document(resource: ServedResource) -> Messages:
 
 
 @rule("C6")
-def one_content_item(seen: Snapshot) -> Hits:
+def one_content_item(seen: Facts) -> Hits:
     for resource in seen.resources:
         count = len(resource.contents)
         if resource.result is not None and count != 1:
@@ -132,7 +132,7 @@ def domain_is_text(resource: ServedResource) -> Messages:
 
 
 @rule("C13")
-def domain_belongs_to_host(seen: Snapshot) -> Hits:
+def domain_belongs_to_host(seen: Facts) -> Hits:
     for resource in (resource for resource in seen.resources if resource.contents):
         domain = resource.effective_ui.get("domain")
         if isinstance(domain, str) and not _sandbox_domain(domain, seen.server_host):
@@ -185,7 +185,7 @@ def handlers_are_early(view: ViewObservation) -> Messages:
 
 
 @rule("V3")
-def calls_are_allowed(seen: Snapshot) -> Hits:
+def calls_are_allowed(seen: Facts) -> Hits:
     visible = {tool.name: tool.visibility for tool in seen.tools}
     for view in seen.views or ():
         for name in view.calls:
@@ -221,7 +221,7 @@ def tool_failures_are_results(view: ViewObservation) -> Messages:
 
 
 @rule("V7")
-def tools_are_few(seen: Snapshot) -> Hits:
+def tools_are_few(seen: Facts) -> Hits:
     taken = {tool.name for tool in seen.tools}
     for view in seen.views or ():
         tools = view.tools or ()

@@ -1,4 +1,4 @@
-"""The facts about one server, collected once. Every rule is a pure function of a `Snapshot`.
+"""The facts about one server, collected once. Every rule is a pure function of `Facts`.
 
 1. Values are kept as the server sent them (`raw`): a rule is there to judge their shape.
 2. What could not be learned is `None` or carries a `failure`; nothing is guessed.
@@ -275,7 +275,7 @@ class Lists(msgspec.Struct, frozen=True):
     """Why there is nothing to look at."""
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class Facts(msgspec.Struct, frozen=True):
     """Everything the rules may look at."""
 
     apps: Visit
