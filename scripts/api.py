@@ -71,6 +71,7 @@ PARTS = [
                 *("ModelApi", "Naming", "Opening", "Reuse", "ViewCalls", "Looks"),
             ],
             "transom.drive": ALL,
+            "transom.traffic": ALL,
             "transom  ": ["Limits", "InProcessRenderer"],
             "transom.host  ": [
                 *("Renderer", "AttachesToHost", "TakesScreenshots", "DrivesViews"),

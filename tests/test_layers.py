@@ -27,6 +27,7 @@ UP_TO_SESSION = BOTTOM | {
     "recent",
     "results",
     "session",
+    "traffic",
 }
 UP_TO_CONNECTIONS = UP_TO_SESSION | {"mcptypes", "state_files", "connections", "drive"}
 UP_TO_HOST = UP_TO_CONNECTIONS | {"view", "host", "server"}
@@ -50,6 +51,7 @@ MAY_IMPORT = {
     "recent": set[str](),
     "queues": BOTTOM | {"background", "channel", "events"},
     "session": BOTTOM | {"background", "channel", "events", "queues"},
+    "traffic": BOTTOM | {"channel"},
     "view": UP_TO_SESSION,
     "bus": UP_TO_SESSION,
     "drive": BOTTOM | {"json_values"},
@@ -88,6 +90,7 @@ PACKAGES = {
     "recent": set[str](),
     "results": {"msgspec"},
     "session": {"msgspec"},
+    "traffic": {"msgspec"},
     "view": {"msgspec"},
     "bus": {"msgspec"},
     "drive": {"msgspec"},

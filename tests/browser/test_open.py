@@ -15,6 +15,7 @@ from tests.browser.hosting import Chromium, processes, until_gone
 from tests.browser.opening import ORDERS, events_of, ran, server_with, transom_open
 from tests.browser.views import html
 from tests.host.test_servers import over_http
+from transom.traffic import RecordedMessage, read_record
 
 pytestmark = pytest.mark.processes
 
@@ -112,8 +113,14 @@ async def test_a_person_names_an_address_reads_what_happened_and_gets_a_picture(
         code, out, err = await ran(
             *(url, "show_orders", "--headless", "--screenshot", str(picture), "--wait", "tbody tr"),
             *("--call", 'select_orders={"ids": ["A-1041"]}', "--call", "nothing={}"),
+            *("--record", str(tmp_path / "record.jsonl")),
         )
     assert code == 1
+    recorded = read_record(tmp_path / "record.jsonl")
+    assert {(each.leg, each.name) for each in recorded if isinstance(each, RecordedMessage)} == {
+        ("server", "127-0-0-1"),
+        ("view", "127-0-0-1-1"),
+    }
     assert err == ""
     shown = out.splitlines()
     assert shown[0] == "Opened   orders 1.0.0  127-0-0-1-1"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import TRANSOM
+from tests.cli.running import TRANSOM, transom
 from transom.gateway.stdio import on_signals
 
 STUBBORN = "import pathlib, os, signal, sys; pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))"
@@ -48,3 +48,9 @@ async def test_a_signal_that_whoever_started_it_ignores_is_ignored():
         signal.signal(signal.SIGHUP, before)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().remove_signal_handler(number)
+
+
+def test_a_record_is_of_one_client():
+    ran = transom("gateway", "--record", "record.jsonl", "--http", "0", "--", "true")
+    assert ran.returncode == 2
+    assert "--record is for one client, on standard input: leave out --http" in ran.stderr

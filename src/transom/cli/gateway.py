@@ -67,6 +67,8 @@ def _check(options: GatewayOptions) -> None:
         raise UsageError("Give one of: a command after --, --url or --config")
     if options.headless and find_spec("playwright") is None:
         raise UsageError("--headless needs Playwright: pip install 'transom[headless]'")
+    if options.record is not None and options.http is not None:
+        raise UsageError("--record is for one client, on standard input: leave out --http")
     if options.bus is not None and options.http is None:
         raise UsageError("--bus goes with --http: replicas share clients that connect over HTTP")
 
@@ -130,9 +132,11 @@ def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
 
 async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None:
     from transom.gateway.gateway import Gateway
+    from transom.traffic import Recorder
 
     servers = _servers(options)
     page = _page(options, servers)
+    recorder = None if options.record is None else Recorder(options.record)
     gateway = Gateway(
         servers,
         renderer=page,
@@ -144,8 +148,12 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
         approve_view_calls=options.approve_view_calls,
         limits=gateway_limits(options),
         hung_after=options.hung_after,
+        traffic=recorder,
     )
-    async with gateway:
+    async with AsyncExitStack() as stack:
+        if recorder is not None:
+            stack.enter_context(recorder)
+        await stack.enter_async_context(gateway)
         if options.port:
             await page.start()  # so that a port which cannot be used is noticed now
         if options.http is None:
@@ -160,15 +168,14 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
         url = url if options.bus is None else options.bus
         # Gateways with other tokens on the same Redis have other clients.
         secret = None if token is None else hashlib.sha256(token.encode()).hexdigest()
-        async with AsyncExitStack() as stack:
-            await gateway.serve_http(
-                options.http,
-                token=token,
-                max_clients=options.max_clients,
-                idle=options.idle * 60,
-                bus=await stack.enter_async_context(Bus(url, secret=secret)) if url else None,
-                announce=_print,
-            )
+        await gateway.serve_http(
+            options.http,
+            token=token,
+            max_clients=options.max_clients,
+            idle=options.idle * 60,
+            bus=await stack.enter_async_context(Bus(url, secret=secret)) if url else None,
+            announce=_print,
+        )
 
 
 def gateway_limits(options: GatewayOptions) -> Limits:

@@ -39,6 +39,7 @@ from transom.host.renderers import Renderer
 from transom.host.settling import watch
 from transom.host.ui_resource import links_view
 from transom.host.view import View
+from transom.traffic import Recorder, TrafficListener
 from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
 from transom.web.mounted_views import MISSING, Violation
@@ -201,6 +202,7 @@ _MOST_WATCHED = 5000
 def run(options: OpenOptions) -> int:
     """Do what the command line says; the exit code."""
     command: OpenCommand | None = None
+    recorder: Recorder | None = None
     try:
         target = parse_target(options.target)
         server = remote_server(target, options.header, "transom open")
@@ -213,7 +215,8 @@ def run(options: OpenOptions) -> int:
             raise UsageError("--wait needs --headless")
         if options.watch and isinstance(target, str):
             raise UsageError("--watch needs a server that runs here: a file, module or command")
-        command = _make_command(options, f"open {identity_of(server)}")
+        recorder = None if options.record is None else Recorder(options.record)
+        command = _make_command(options, f"open {identity_of(server)}", recorder)
         run_async(
             command.run(
                 server,
@@ -234,6 +237,9 @@ def run(options: OpenOptions) -> int:
         # A View that was to stay until now has stayed: how its calls went is what counts.
         if command is None or (options.headless and not options.watch) or not command.opened:
             return _INTERRUPTED
+    finally:
+        if recorder is not None:
+            recorder.close()
     if options.screenshot is not None and not options.json:
         sys.stdout.write(f"Saved a picture of the View as {options.screenshot}\n")
     return 1 if command.failed else 0
@@ -253,7 +259,7 @@ def _folder_of(target: str) -> Path:
     return file.absolute().parent if file.is_file() else Path.cwd()
 
 
-def _make_command(options: OpenOptions, program: str) -> OpenCommand:
+def _make_command(options: OpenOptions, program: str, recorder: Recorder | None) -> OpenCommand:
     on_event = _print_json if options.json else EventPrinter().print
     on_violation = partial(report_violation, on_event)
     folder = _folder_of(options.target)
@@ -281,6 +287,7 @@ def _make_command(options: OpenOptions, program: str) -> OpenCommand:
         timeout=options.timeout,
         page_of=lambda view_id: _page_of(renderer, view_id),
         folder=None if isinstance(parse_target(options.target), str) else folder,
+        traffic=recorder,
     )
 
 
@@ -380,7 +387,8 @@ class OpenCommand:
 
     `on_trouble` gets what went wrong beside the steps. `before` is awaited before the tool is
     called. The server's start, the View's opening and each call have `timeout` seconds. `page_of`
-    has the page of a View, by its id, and `folder` the files that it was written in.
+    has the page of a View, by its id, `folder` the files that it was written in; `traffic` gets
+    every message.
     """
 
     def __init__(
@@ -393,6 +401,7 @@ class OpenCommand:
         timeout: float = 30.0,
         page_of: Callable[[str], str] = lambda _: "",
         folder: Path | None = None,
+        traffic: TrafficListener | None = None,
     ) -> None:
         self._host = Host(
             renderer=renderer,
@@ -401,6 +410,7 @@ class OpenCommand:
             audit=None,
             open_timeout=timeout,
             call_timeout=timeout,
+            traffic=traffic,
         )
         self._on_event = on_event
         self._on_trouble = on_trouble

@@ -47,6 +47,16 @@ def _add_port(command: Command, **settings: Any) -> None:
     )
 
 
+def _add_record(command: Command, more: str = "") -> None:
+    command.option(
+        "--record",
+        "FILE",
+        "Write every message to and from servers and Views to this file, a line of JSON each."
+        f"{more}",
+        type=Path,
+    )
+
+
 def _add_header(command: Command, **settings: Any) -> None:
     command.option(
         "--header",
@@ -149,6 +159,7 @@ class GatewayOptions(argparse.Namespace):
     max_clients: int
     idle: float
     bus: str | None
+    record: Path | None
     port: int
     verbose: bool
 
@@ -177,6 +188,7 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
     )
     command.option("--url", "URL", "A server that speaks streamable HTTP.")
     command.option("--config", "FILE", "Several servers: a file with `mcpServers`.", type=Path)
+    _add_record(command, " Not with --http.")
     _add_gateway_options(command)
     return command
 
@@ -415,6 +427,7 @@ class OpenOptions(argparse.Namespace):
     steps: list[tuple[str, str]]
     header: list[str]
     watch: bool
+    record: Path | None
     headless: bool
     screenshot: Path | None
     wait: float | str | None
@@ -496,6 +509,7 @@ started.""",
         "(with --headless).",
         type=_seconds_or_selector,
     )
+    _add_record(command)
     _add_port(command)
     command.choice("--csp", _CSP, _CSP_HELP)
     command.flag("--ephemeral", f"{_EPHEMERAL_HELP} With --headless it is always so.")

@@ -55,6 +55,7 @@ from transom.errors import (
 from transom.protocol import wire
 from transom.protocol.peer import Peer
 from transom.session import OnProgress, SentRequest, Session
+from transom.traffic import TrafficListener, observe
 
 _log = logging.getLogger("transom.connections")
 
@@ -142,6 +143,7 @@ class ServerConnection(CachingServer):
         listener: answers the server, and is notified of what it sends and of its end.
         reconnect: whether to reach it again when it is lost.
         hung_after: seconds of silence after which a server that owes an answer is lost; 0: never.
+        traffic: gets every message.
     """
 
     def __init__(
@@ -152,6 +154,7 @@ class ServerConnection(CachingServer):
         *,
         reconnect: bool = False,
         hung_after: float = 0.0,
+        traffic: TrafficListener | None = None,
     ) -> None:
         super().__init__()
         self.name = name
@@ -166,6 +169,7 @@ class ServerConnection(CachingServer):
         self._listener = _NoListener() if listener is None else listener
         self._reconnect = reconnect
         self._hung_after = hung_after
+        self._traffic = traffic
         self._envelope: Envelope = _no_envelope
         self._link: _Link | None = None
         self._list_changes: _ListChanges | None = None
@@ -237,6 +241,7 @@ class ServerConnection(CachingServer):
         self._set_down("this side closed the connection")
 
     def _open_link(self, channel: Channel) -> None:
+        channel = observe(channel, "server", self.name, self._traffic)
         incoming = Throttled(channel, self._listener.wait_writable)
         session = Session(
             incoming,

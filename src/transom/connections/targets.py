@@ -20,6 +20,7 @@ from transom.connections.process import MAX_LINE, ServerProcess
 from transom.connections.upstream import Server
 from transom.connections.urls import server_of
 from transom.errors import NotConnected, UsageError
+from transom.traffic import TrafficListener
 
 Target = Any
 """A command as a list of words, the URL of a streamable HTTP server or a `RemoteServer`, an
@@ -58,6 +59,7 @@ async def connect(
     name: str = "server",
     timeout: float = 30.0,
     listener: ServerListener | None = None,
+    traffic: TrafficListener | None = None,
 ) -> ServerConnection:
     """Connect to a server and make the handshake as a client that shows Views.
 
@@ -67,6 +69,7 @@ async def connect(
         name: what the server is called in messages.
         timeout: seconds for all of this, without the time that a user takes to log in.
         listener: answers the server, and is notified of what it sends and of its end.
+        traffic: gets every message.
 
     Returns:
         The connection, which is a `Server`. Close it with `aclose`.
@@ -75,7 +78,7 @@ async def connect(
         UsageError: `target` is none of these.
         NotConnected: the server cannot be reached; the text says why.
     """
-    connection = ServerConnection(name, way_to(target), listener)
+    connection = ServerConnection(name, way_to(target), listener, traffic=traffic)
     connection.identity = identity_of(target)
     try:
         may_ask = isinstance(target, RemoteServer) and target.ask is not None

@@ -26,6 +26,7 @@ from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
 from transom.host.limits import Limits
 from transom.host.policy import ApprovalRequest, Decision, Deny, ViewCalls
 from transom.host.view_settings import ViewSettings
+from transom.traffic import TrafficListener
 
 if TYPE_CHECKING:
     from transom.host.host import Host
@@ -81,6 +82,8 @@ class ViewOptions(msgspec.Struct, frozen=True):
     """By server: how its tools open Views."""
     identities: Mapping[str, str] = {}
     """By server: what identifies it, also in the next run."""
+    traffic: TrafficListener | None = None
+    """Gets every message to and from servers and Views."""
 
 
 class ViewRecords(msgspec.Struct, frozen=True):
@@ -167,6 +170,7 @@ class ClientHost:
             limits=options.limits,
             call_timeout=None,
             audit=None,  # nobody could read it
+            traffic=options.traffic,
         )
         self._configure(host)
         await host.__aenter__()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from transom.host.policy import ViewCalls
     from transom.host.renderers import Renderer
     from transom.host.surface import Naming
+    from transom.traffic import TrafficListener
 
 
 class Gateway:
@@ -55,6 +56,7 @@ class Gateway:
         limits: how much a View may cost, such as how long a call of its tools may take.
         hung_after: seconds of silence after which a server that owes an answer is restarted; 0:
             never.
+        traffic: gets every message to and from servers and Views; see `Host`.
 
     Raises:
         UsageError: a server has no usable name, command or URL.
@@ -73,6 +75,7 @@ class Gateway:
         approve_view_calls: bool = False,
         limits: Limits | None = None,
         hung_after: float = 300.0,
+        traffic: TrafficListener | None = None,
     ) -> None:
         configs = _configs(servers) if isinstance(servers, Mapping) else list(servers)
         if not configs:
@@ -99,6 +102,7 @@ class Gateway:
             limits=limits,
             settings=settings,
             identities=dict(zip(names, identities, strict=True)),
+            traffic=traffic,
         )
         self._hung_after = hung_after
         self._applications: list[HttpGateway] = []

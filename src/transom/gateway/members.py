@@ -55,6 +55,7 @@ from transom.gateway.merge import fits_template
 from transom.json_values import Json, as_object
 from transom.json_values import member as member_of
 from transom.protocol import wire
+from transom.traffic import TrafficListener
 
 _log = logging.getLogger("transom.gateway")
 _report = logs_errors(_log)
@@ -117,10 +118,18 @@ class MembersListener(Protocol):
 class Member(ServerListener):
     """One server of a proxy."""
 
-    def __init__(self, name: str, connect: Connect, members: Members, *, hung_after: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        connect: Connect,
+        members: Members,
+        *,
+        hung_after: float,
+        traffic: TrafficListener | None,
+    ) -> None:
         self.name = name
         self.connection = ServerConnection(
-            name, connect, self, reconnect=True, hung_after=hung_after
+            name, connect, self, reconnect=True, hung_after=hung_after, traffic=traffic
         )
         self.translator = Translator(self.connection, self.can, members.listener.notify_client)
         self._members = members
@@ -223,6 +232,7 @@ class Members:
         listener: MembersListener,
         *,
         hung_after: float,
+        traffic: TrafficListener | None = None,
     ) -> None:
         self.client = client
         self.inputs = inputs
@@ -232,7 +242,8 @@ class Members:
         self._introducing = False  # whether the client waits for the answer to its introduction
         self._starting: list[asyncio.Task[bool]] = []
         self._all = [
-            Member(name, connect, self, hung_after=hung_after) for name, connect in servers
+            Member(name, connect, self, hung_after=hung_after, traffic=traffic)
+            for name, connect in servers
         ]
         self._by_name = {each.name: each for each in self._all}
         self.only = self._all[0] if len(self._all) == 1 else None

@@ -107,7 +107,12 @@ class Proxy:
         self._client = client = Client(channel, self)
         self._inputs = inputs = Inputs(client)
         self._members = Members(
-            zip(names, connects, strict=True), client, inputs, self, hung_after=hung_after
+            zip(names, connects, strict=True),
+            client,
+            inputs,
+            self,
+            hung_after=hung_after,
+            traffic=views.traffic,
         )
         self._subscriptions = Subscriptions(client, self._members)
         self._views = ClientViews(

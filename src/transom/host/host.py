@@ -64,6 +64,7 @@ from transom.host.view import View, ViewEnvironment
 from transom.host.view_problems import may_keep_from_connecting, record_problem
 from transom.host.view_settings import Opening, Reuse, ViewSettings
 from transom.protocol.methods import HOST
+from transom.traffic import TrafficListener
 from transom.types import (
     HostContext,
     Implementation,
@@ -131,6 +132,8 @@ class Host(ToolHost):
         open_timeout: seconds a View may take to become live; a call that opens one waits for it.
         max_page_bytes: how large a View's page may be.
         max_context_bytes: how large one update of the model's context may be.
+        traffic: gets every message to and from servers and Views, such as a `Recorder` of
+            `transom.traffic`. A client or `Server` that you connected yourself is not observed.
 
     Events, assigned or as decorators, sync or async. Those that answer nothing:
     `on_tools_changed()`, `on_view_opened(view)`, `on_view_closed(view)`,
@@ -188,6 +191,7 @@ class Host(ToolHost):
         open_timeout: float = 30.0,
         max_page_bytes: int = 10 * _MB,
         max_context_bytes: int = 256 * 1024,
+        traffic: TrafficListener | None = None,
     ) -> None:
         if naming not in ("flat", "indirect", "both"):
             raise UsageError(f"naming is flat, indirect or both, not {naming!r}")
@@ -227,6 +231,7 @@ class Host(ToolHost):
             on_lost=partial(self._fire, "on_server_lost"),
             on_error=self._report,
             on_elicit=self.on_elicit,
+            traffic=traffic,
         )
         self._environment = ViewEnvironment(
             limits=self.limits,
@@ -241,6 +246,7 @@ class Host(ToolHost):
             open_timeout=open_timeout,
             max_page_bytes=max_page_bytes,
             max_context_bytes=max_context_bytes,
+            traffic=traffic,
             attach=self._attach,
             fire=self._fire,
             on_listed=self._view_listed,

@@ -38,6 +38,7 @@ from transom.json_values import without_marks
 from transom.protocol.methods import HOST
 from transom.protocol.peer import Progress
 from transom.session import OnProgress
+from transom.traffic import TrafficListener
 from transom.types import Task, Tool, ToolResult
 
 _DISCONNECT_GRACE = 10.0  # seconds: a process gets a few to end by itself
@@ -88,6 +89,7 @@ class ServerTools:
         on_lost: Callable[[str, str], object],
         on_error: Callable[[BaseException], object],
         on_elicit: Slot,
+        traffic: TrafficListener | None = None,
     ) -> None:
         self._surface = surface
         self._audit = audit
@@ -97,6 +99,7 @@ class ServerTools:
         self._on_lost = on_lost
         self._on_error = on_error
         self._on_elicit = on_elicit
+        self._traffic = traffic
         self._servers: dict[str, _Connected] = {}
         self._gone: dict[str, str] = {}
         self._background = Background(on_error)
@@ -153,6 +156,7 @@ class ServerTools:
                     target,
                     name=name,
                     timeout=timeout,
+                    traffic=self._traffic,
                     listener=ElicitListener(
                         name,
                         self._on_elicit,

@@ -56,12 +56,7 @@ from transom.host.refresh import LATE, Refresh
 from transom.host.renderers import NoPlace, Renderer, TakesScreenshots
 from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
-from transom.host.tool_texts import (
-    Provenance,
-    is_untrusted,
-    mark_untrusted,
-    without_our_meta,
-)
+from transom.host.tool_texts import Provenance, is_untrusted, mark_untrusted, without_our_meta
 from transom.host.ui_resource import load_ui_resource
 from transom.host.view_origin import ViewOrigin
 from transom.host.view_server import ViewServer
@@ -72,6 +67,7 @@ from transom.protocol.messages import (
     ToolOutcome,
     result_json,
 )
+from transom.traffic import TrafficListener, observe
 from transom.types import (
     DisabledTool,
     HostContext,
@@ -111,6 +107,7 @@ class ViewEnvironment:
     open_timeout: float
     max_page_bytes: int
     max_context_bytes: int
+    traffic: TrafficListener | None
     attach: Callable[[View, Bridge], object]
     """Connects the events of a View's Bridge to those of the host."""
     fire: Callable[..., object]
@@ -620,7 +617,7 @@ class View(CallsTools):
         )
         if leaving:
             await asyncio.wait(leaving)
-        channel = await self._renderer.open(resource)
+        channel = observe(await self._renderer.open(resource), "view", self.id, env.traffic)
         try:
             await self._start(channel)
         except BaseException:
