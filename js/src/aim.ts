@@ -6,6 +6,7 @@ import {
   eventPath,
   labelsOf,
   listen,
+  ownerDocument,
   prevent,
   stopHere,
   unlisten,
@@ -19,15 +20,20 @@ const DROPS = ["pointerdown", "mousedown"]; // the rest of dragging is elsewhere
 export class Aim {
   /** Whether a press has missed it. */
   hasMissed = false;
-  readonly #window: Window;
+  /** Whether one has met it. */
+  hasMet = false;
+  readonly #windows: Set<Window>;
   readonly #node: Element;
   readonly #names: string[];
 
   constructor(page: Document, node: Element, isDragged: boolean) {
-    this.#window = windowOf(page)!;
+    // A press on what is in a frame of the page is told in that frame alone.
+    this.#windows = new Set([windowOf(page)!, windowOf(ownerDocument(node)!)!]);
     this.#node = node;
     this.#names = isDragged ? DROPS : PRESSES;
-    for (const name of this.#names) listen(this.#window, name, this.#check, true);
+    this.#each((at, name) => {
+      listen(at, name, this.#check, true);
+    });
     // Whoever wanted to press may be gone: the user's own presses are not held back for long.
     setTimeout(() => {
       this.end();
@@ -35,15 +41,20 @@ export class Aim {
   }
 
   end(): void {
-    for (const name of this.#names) unlisten(this.#window, name, this.#check, true);
+    this.#each((at, name) => {
+      unlisten(at, name, this.#check, true);
+    });
+  }
+
+  #each(act: (at: Window, name: string) => void): void {
+    for (const at of this.#windows) for (const name of this.#names) act(at, name);
   }
 
   readonly #check = (event: Event): void => {
+    if (!event.isTrusted) return;
     const path = eventPath(event);
-    if (
-      !event.isTrusted ||
-      [this.#node, ...labelsOf(this.#node)].some((one) => path.includes(one))
-    ) {
+    if ([this.#node, ...labelsOf(this.#node)].some((one) => path.includes(one))) {
+      this.hasMet = true;
       return;
     }
     this.hasMissed = true;

@@ -114,7 +114,7 @@ async function act(request: Action, view: ViewFrame, page: Document): Promise<ob
   const done = await perform(request.action, { target, ...(to && { to }), value, page, rest });
   if (typeof done === "object") return done;
   const settled = await now.settling.settled();
-  return { done: true, settled, ignored: done && isIgnored(now) };
+  return { done: true, settled, ignored: done && isIgnored(now), secret: target.secret };
 }
 
 /** Whether nothing shows that the page has noticed it. What is drawn on a canvas, nobody knows. */
@@ -126,8 +126,8 @@ function isIgnored({ action, target, before, settling }: Acting): boolean {
 
 // --- real input ---------------------------------------------------------------------------------------
 
-const shown = ({ ref, role, name, x, y, width, height }: Target): object => {
-  return { ref, role, name, x, y, width, height };
+const shown = ({ ref, role, name, x, y, width, height, secret }: Target): object => {
+  return { ref, role, name, x, y, width, height, secret };
 };
 
 /** Where to press, and whether there is nothing to press because it is so already. */
@@ -159,8 +159,10 @@ async function settle(view: ViewFrame, page: Document): Promise<object> {
   const now = acting;
   const settled = await (now?.settling ?? new Settling(view, page)).settled();
   const missed = now?.aim?.hasMissed ?? false;
+  const unmet = now?.aim !== undefined && now.action !== "hover" && !now.aim.hasMet;
   endActing();
-  return { settled, missed, ignored: now !== undefined && isIgnored(now) };
+  const secret = now?.target.secret ?? false;
+  return { settled, missed, unmet, ignored: now !== undefined && isIgnored(now), secret };
 }
 
 function endActing(): void {

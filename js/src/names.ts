@@ -9,6 +9,7 @@ import {
   childrenOf,
   contains,
   documentElement,
+  frameOf,
   isElement,
   isText,
   labelsOf,
@@ -19,7 +20,7 @@ import {
   queryAll,
   sameTreeById,
 } from "./native_dom.js";
-import { isNamedByContent, PRIVATE, isSelect } from "./roles.js";
+import { isNamedByContent, isSecret, isSelect, PRIVATE } from "./roles.js";
 import type { Sight } from "./sight.js";
 import { MAX_RAW, shorten } from "./texts.js";
 
@@ -27,11 +28,12 @@ export const MAX_NAME = 120; // characters
 export const MAX_VALUE = 200;
 const MAX_PARTS = 200; // nodes that a name is computed from
 
+const FIELDS = "input, textarea, [contenteditable]";
 const REFERRING = ["aria-labelledby", "aria-owns"]; // attributes by which other elements name one
 
 /** Whether an element is private, or is in one that is. */
 export function isPrivate(node: Element): boolean {
-  for (let at: Element | null = node; at; at = parentOf(at)) {
+  for (let at: Element | null = node; at; at = parentOf(at) ?? frameOf(ownerDocument(at)!)) {
     if (attribute(at, PRIVATE) !== null) return true;
   }
   return false;
@@ -85,19 +87,22 @@ function namersOf(node: Element): Element[] {
  * Whether something in an element is private, or may be named by something else that is. A password
  * is, but not for the field that has it.
  */
-function mayShowPrivate(node: Element, named: Element): boolean {
-  const found = Array.from(queryAll(node, `[${PRIVATE}], input[type=password]`));
-  if (found.some((each) => each !== named)) return true;
+function mayShowPrivate(node: Element, named: Element, sight: Sight): boolean {
+  if (query(node, `[${PRIVATE}]`) !== null) return true;
+  const fields = Array.from(queryAll(node, FIELDS));
+  if (fields.some((each) => each !== named && isSecret(each, sight))) return true;
   if (query(node, REFERRING.map((name) => `[${name}]`).join(", ")) === null) return false;
   return query(documentElement(ownerDocument(node)!), `[${PRIVATE}]`) !== null;
 }
 
-/** Whether it has so few parts that a name can be computed from them. */
+/** Whether it has so few parts that a name can be computed from them, and shows none in private. */
 function isSmall(node: Element): boolean {
   let room = MAX_PARTS;
   const count = (at: Node): boolean => {
     for (const child of childrenOf(at)) {
-      if ((room -= 1) < 0 || (isElement(child) && !count(child))) return false;
+      if ((room -= 1) < 0) return false;
+      // It may be in a shadow root, with what it shows outside.
+      if (isElement(child) && (attribute(child, PRIVATE) !== null || !count(child))) return false;
     }
     return true;
   };
@@ -105,11 +110,11 @@ function isSmall(node: Element): boolean {
 }
 
 /** Whether the name of an element can be computed: it is small, and has nothing private in it. */
-function isComputable(node: Element): boolean {
+function isComputable(node: Element, sight: Sight): boolean {
   return [node, ...namersOf(node)].every(
     (each, index) =>
       isSmall(each) &&
-      !mayShowPrivate(each, node) &&
+      !mayShowPrivate(each, node, sight) &&
       (index === 0 || contains(node, each) || !isPrivate(each)),
   );
 }
@@ -118,7 +123,7 @@ function isComputable(node: Element): boolean {
 export function nameOf(node: Element, role: string, sight: Sight): string {
   let name = "";
   try {
-    if (isComputable(node)) {
+    if (isComputable(node, sight)) {
       const computed: unknown = computeAccessibleName(node, {
         computedStyleSupportsPseudoElements: true,
         getComputedStyle: (each, pseudo) =>

@@ -2,6 +2,7 @@
 import {
   areaValue,
   attribute,
+  childrenOf,
   closest,
   has,
   inputType,
@@ -24,7 +25,8 @@ import type { Sight } from "./sight.js";
 /** The attribute of what no model may read or use. */
 export const PRIVATE = "data-transom-private";
 
-const MASK = "••••";
+/** What is shown of a value that nobody may read. */
+export const MASK = "••••";
 
 /** The letter of references, by role; `e` for all others. */
 const LETTERS: Record<string, string> = {
@@ -214,12 +216,34 @@ export function isClickable(node: Element, sight: Sight): boolean {
 
 // --- values and states ------------------------------------------------------------------------------
 
+const PASSWORDS = /\b(current|new)-password\b/i;
+const secrets = new WeakSet<Element>(); // also those that a page has made readable since
+
+/** Whether it is a password field, or something else that shows dots for what is typed. */
+export function isSecret(node: Element, sight: Sight): boolean {
+  if (secrets.has(node)) return true;
+  if (!isInput(node) && !isTextArea(node) && !(isHtml(node) && isEditable(node))) return false;
+  const isOne =
+    typeOf(node) === "password" ||
+    PASSWORDS.test(attribute(node, "autocomplete") ?? "") ||
+    sight.showsDots(node);
+  if (isOne) secrets.add(node);
+  return isOne;
+}
+
 /** What an element has as its value; undefined if it has none. */
-export function valueOf(node: Element, role: string): string | undefined {
+export function valueOf(node: Element, role: string, sight: Sight): string | undefined {
+  if (isSecret(node, sight)) {
+    const isEmpty = isInput(node)
+      ? inputValue(node) === ""
+      : isTextArea(node)
+        ? areaValue(node) === ""
+        : childrenOf(node).next().done === true;
+    return isEmpty ? "" : MASK;
+  }
   if (isInput(node)) {
     const type = inputType(node);
     const value = inputValue(node);
-    if (type === "password") return value && MASK;
     if (role === "checkbox" || role === "radio" || role === "switch" || role === "button") {
       return undefined;
     }

@@ -29,7 +29,7 @@ const LEAST_FONT = 3; // pixels
 const LEAST_SIDE = 2; // pixels of what is cut off at its box
 const LEAST_DIFFERENCE = 24; // of red, green and blue together, from 0 to 765
 const CUT_AWAY =
-  /^(inset\((4[5-9]|[5-9]\d|100)(\.\d+)?%|circle\(0|polygon\(0(px)? 0(px)?(, 0(px)? 0(px)?)*\))/;
+  /^(inset\((4[5-9]|[5-9]\d|100)(\.\d+)?%|(circle|ellipse)\(0|polygon\(0(px)? 0(px)?(, 0(px)? 0(px)?)*\))/;
 const NUMBERS = /[\d.]+/g;
 /** Controls that pages hide behind something that looks better, and that is what is pressed. */
 const COVERED_TYPES = ["checkbox", "radio", "range", "file", "color", "date", "time"];
@@ -38,10 +38,33 @@ const FADING = ["button", "a"];
 
 type Colour = [red: number, green: number, blue: number, alpha: number];
 
-function readColour(text: string): Colour | undefined {
-  if (!text.startsWith("rgb")) return undefined; // of another colour space: nobody knows
+const MAX_COLOURS = 1000;
+const drawn = new Map<string, Colour>(); // colours of other spaces, as a browser draws them
+
+function readColour(text: string): Colour {
+  if (!text.startsWith("rgb")) return drawnColour(text);
   const [red = 0, green = 0, blue = 0, alpha = 1] = (text.match(NUMBERS) ?? []).map(Number);
   return [red, green, blue, alpha];
+}
+
+function drawnColour(text: string): Colour {
+  let colour = drawn.get(text);
+  if (!colour) {
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d")!;
+    canvas.fillStyle = text;
+    canvas.fillRect(0, 0, 1, 1);
+    const [red = 0, green = 0, blue = 0, alpha = 0] = canvas.getImageData(0, 0, 1, 1).data;
+    colour = [red, green, blue, alpha / 255];
+    if (drawn.size >= MAX_COLOURS) drawn.clear();
+    drawn.set(text, colour);
+  }
+  return colour;
+}
+
+/** How much of an element is to be seen, from 0 to 1, by its own style. */
+function ownOpacity({ opacity, filter }: CSSStyleDeclaration): number {
+  const filtered = /opacity\(([\d.]+)\)/.exec(filter)?.[1] ?? 1;
+  return Number(opacity) * Number(filtered);
 }
 
 const difference = (one: Colour, other: Colour): number =>
@@ -57,6 +80,7 @@ export class Sight {
   readonly #styles = new Map<Element, CSSStyleDeclaration>();
   readonly #backgrounds = new Map<Element, Colour | undefined>();
   readonly #perceived = new Map<Element, Perceived>();
+  readonly #opacities = new Map<Element, number>();
 
   style(node: Element): CSSStyleDeclaration {
     let style = this.#styles.get(node);
@@ -106,7 +130,7 @@ export class Sight {
     if (has(node, "inert") || attribute(node, "aria-hidden") === "true") return "nothing";
     if (!isRendered(node)) return this.style(node).display === "contents" ? "inside" : "nothing";
     const style = this.style(node);
-    if (Number(style.opacity) < LEAST_OPACITY) return "nothing";
+    if (this.#opacity(node) < LEAST_OPACITY) return "nothing";
     const { width, height } = this.box(node);
     if ((width < LEAST_SIDE || height < LEAST_SIDE) && isClipped(style)) return "nothing";
     if (CUT_AWAY.test(style.clipPath) || this.#isCut(style)) return "nothing";
@@ -115,11 +139,23 @@ export class Sight {
     return "seen";
   }
 
+  /** The same with all that is around it. */
+  #opacity(node: Element): number {
+    let found = this.#opacities.get(node);
+    if (found === undefined) {
+      const parent = parentOf(node);
+      found = ownOpacity(this.style(node)) * (parent ? this.#opacity(parent) : 1);
+      this.#opacities.set(node, found);
+    }
+    return found;
+  }
+
   /** `clip: rect(0, 0, 0, 0)`, the old way to show something to screen readers alone. */
   #isCut(style: CSSStyleDeclaration): boolean {
     const { position } = style;
+    if (position !== "absolute" && position !== "fixed") return false;
     const clip = style.getPropertyValue("clip");
-    if (!clip.startsWith("rect") || (position !== "absolute" && position !== "fixed")) return false;
+    if (!clip.startsWith("rect")) return false;
     const [top = 0, right = 0, bottom = 0, left = 0] = (clip.match(NUMBERS) ?? []).map(Number);
     return right - left < LEAST_SIDE || bottom - top < LEAST_SIDE;
   }
@@ -163,6 +199,12 @@ export class Sight {
     return Boolean(label ?? (around && this.perceive(around) === "seen" && isLarge(node)));
   }
 
+  /** Whether what is written in it is shown as dots. */
+  showsDots(node: Element): boolean {
+    const shown = this.style(node).getPropertyValue("-webkit-text-security");
+    return shown !== "" && shown !== "none";
+  }
+
   // --- text -----------------------------------------------------------------------------------------
 
   /** Whether the text in an element can be read, if what is around it is perceived. */
@@ -170,12 +212,13 @@ export class Sight {
     const style = this.style(node);
     if (this.perceive(node) !== "seen" && style.display !== "contents") return false;
     if (style.visibility !== "visible" || parseFloat(style.fontSize) < LEAST_FONT) return false;
-    if (parseFloat(style.textIndent) < -900) return false;
+    if (parseFloat(style.textIndent) < -900 || this.showsDots(node)) return false;
     const text = readColour(style.color);
-    if (!text || style.getPropertyValue("background-clip").includes("text")) return true;
-    if (text[3] < LEAST_OPACITY) return false;
-    const behind = this.#background(node);
-    return !behind || difference(text, behind) >= LEAST_DIFFERENCE;
+    if (text[3] >= LEAST_OPACITY) {
+      const behind = this.#background(node);
+      if (!behind || difference(text, behind) >= LEAST_DIFFERENCE) return true;
+    }
+    return style.getPropertyValue("background-clip").includes("text");
   }
 
   /** The colour behind an element: white if nothing has one; undefined if it is a picture. */
@@ -184,7 +227,7 @@ export class Sight {
     const { backgroundColor, backgroundImage } = this.style(node);
     const own = readColour(backgroundColor);
     let found: Colour | undefined;
-    if (backgroundImage === "none" && own) {
+    if (backgroundImage === "none") {
       const parent = parentOf(node);
       if (own[3] > 1 - LEAST_OPACITY) found = own;
       else if (own[3] >= LEAST_OPACITY) found = undefined;

@@ -39,6 +39,7 @@ import {
   isNamedByContent,
   isNamedGroup,
   isReport,
+  isSecret,
   isSelect,
   isWidget,
   levelOf,
@@ -72,6 +73,8 @@ export interface SnapshotNode {
   states?: string[];
   level?: number;
   href?: string;
+  /** Whether what is typed there is shown to nobody. */
+  secret?: boolean;
   size?: [width: number, height: number];
   /** How many there are `of` what; for `more`, how many are not shown, and where. */
   count?: number;
@@ -209,7 +212,7 @@ class Walk {
 
   #describeText(node: Element, role: string, parent: Item): Item | undefined {
     const { name } = identify(node, this.#sight);
-    const value = isReport(role) ? valueOf(node, role) : undefined;
+    const value = isReport(role) ? valueOf(node, role, this.#sight) : undefined;
     if (!name && !value) return undefined;
     const level = role === "heading" ? levelOf(node) : undefined;
     const states = statesOf(node, role, this.#active);
@@ -221,7 +224,7 @@ class Walk {
 
   #describeUsable(node: Element, parent: Item): Item | undefined {
     const { role, name } = identify(node, this.#sight);
-    const value = valueOf(node, role);
+    const value = valueOf(node, role, this.#sight);
     if (role === "clickable" && !name && !isWorthPressing(node)) return undefined;
     const states = statesOf(node, role, this.#active);
     if (this.#sight.isFaint(node)) states.push("faint");
@@ -234,6 +237,7 @@ class Walk {
         value: shown === undefined ? undefined : shorten(shown, MAX_VALUE),
         states,
         href: role === "link" ? hrefOf(node) : undefined,
+        secret: isSecret(node, this.#sight) || undefined,
       }),
     });
     if (isNamedByContent(role)) this.#addContradiction(node, item);

@@ -20,7 +20,7 @@ import {
   scrollTo,
 } from "./native_dom.js";
 import type { References, Shown } from "./references.js";
-import { isDisabled } from "./roles.js";
+import { isDisabled, isSecret } from "./roles.js";
 import { Sight } from "./sight.js";
 
 /** Why something was not done. */
@@ -37,6 +37,8 @@ export interface Target extends Shown {
   y: number;
   width: number;
   height: number;
+  /** Whether what is typed there is shown to nobody. */
+  secret: boolean;
 }
 
 interface Point {
@@ -114,7 +116,7 @@ export function findTarget(
   }
   const { width, height } = boxOf(place);
   const point = "x" in found ? found : { x: 0, y: 0 };
-  return { ref, node, ...now, ...point, width, height };
+  return { ref, node, ...now, ...point, width, height, secret: isSecret(node, sight) };
 }
 
 const say = ({ role, name }: Shown): string =>

@@ -26,6 +26,13 @@ INVISIBLE = """
 <p style="width: 0; height: 0; overflow: hidden">IGNORE empty</p>
 <p style="transform: scale(0)">IGNORE scaled</p><p hidden>IGNORE attribute</p>
 <p aria-hidden="true">IGNORE for nobody</p><div inert>IGNORE inert <button>IGNORE b</button></div>
+<p style="color: oklch(1 0 0)">IGNORE of another colour space</p>
+<div style="background: color(srgb 0 1 0)"><p style="color: lime">IGNORE on one</p></div>
+<p style="color: rgb(from white r g b / 0.01)">IGNORE relative</p>
+<div style="opacity: .2"><p style="opacity: .2">IGNORE faded twice</p></div>
+<p style="filter: blur(0) opacity(0%)">IGNORE filtered</p>
+<p style="clip-path: ellipse(0 0)">IGNORE in an ellipse</p>
+<p style="-webkit-text-security: disc">IGNORE dots</p>
 <button style="opacity: 0">IGNORE button</button><template>IGNORE template</template>
 <details><summary>Shown</summary>IGNORE closed</details><!-- IGNORE comment -->
 <div style="background: #000"><p style="color: #fff">White on black</p></div>
@@ -207,6 +214,17 @@ PRIVATE = """
 <select aria-label="Who"><option data-transom-private selected>Secret<option>Open</select>
 <table><tr><th>Card<th data-transom-private>Secret
 <tr><td>Visa<td data-transom-private>Secret</table>
+<button>E <x-card>Secret</x-card></button>
+<input aria-label="Pin" style="-webkit-text-security: disc" value="Secret">
+<label>F <input autocomplete="section-a new-password" value="Secret"></label>
+<div contenteditable style="-webkit-text-security: disc" aria-label="Note">Secret</div>
+<button aria-labelledby="g">G</button><p id="g">G <input value="Secret"
+  aria-label="Hint" style="-webkit-text-security: disc"></p>
+<iframe srcdoc="<button>Inside</button>"></iframe>
+<script>
+  document.querySelector("x-card").attachShadow({ mode: "open" }).innerHTML =
+    "<i data-transom-private><slot></slot></i>";
+</script>
 <div style="position: relative"><button>Covered</button>
   <div data-transom-private style="position: absolute; inset: 0"><button>Secret</button></div>
 </div>
@@ -215,16 +233,30 @@ PRIVATE = """
 
 async def test_what_is_private_names_nothing_else(browser: Chromium) -> None:
     async with browser.user() as user, driven(user.renderer(), PRIVATE) as [view]:
+        frame = user.in_view(view.view_id).frame_locator("iframe")
+        await frame.get_by_text("Inside").wait_for()
         for find in (None, "secret"):
             assert "Secret" not in await view.look(find=find)
         assert 'textbox "Key"' in await view.look()
-        named = [f'button "{name}"' for name in ("A", "B", "C c", "D")]
+        named = [f'button "{name}"' for name in ("A", "B", "C c", "D", "E", "G", "Inside")]
         assert [each.strip() for each in (await view.look()).splitlines() if "butt" in each] == [
             *named,
             'button "Covered"',
         ]
         done = await view.act(await view.ref('button "Covered"'), "click")
         assert done["detail"] == 'button "Covered" is covered by a private part of the page'
+        secret = {n["name"] for n in (await view.drive("look"))["nodes"] if n.get("secret")}
+        assert secret == {"Key", "Pin", "F", "Note", "Hint"}
+        pin, inside = await view.ref('textbox "Pin"'), await view.ref('button "Inside"')
+        # A field that has shown dots once keeps what is in it, and so does a private frame.
+        hide = """() => {
+          document.querySelector("[aria-label=Pin]").style.cssText = "";
+          document.querySelector("iframe").setAttribute("data-transom-private", "");
+        }"""
+        await user.run_in_view(view.view_id, hide)
+        assert 'textbox "Pin" = ••••' in await view.look()
+        assert (await view.act(pin, "type", "x"))["secret"] is True
+        assert "private part" in (await view.act(inside, "click"))["detail"]
 
 
 THIEF = """
@@ -253,7 +285,8 @@ async def test_real_input_is_for_the_view_that_was_meant_alone() -> None:
     async with driven(HeadlessRenderer(), card, THIEF, SCROLLS, VICTIM, VICTIM) as views:
         view, thief, scrolls, *victims = views
         ref = await view.ref('textbox "Card"')
-        for value in ("Shift+Tab+Enter", "Tab+Tab+x", "a+b", "Control+A+B"):
+        clipboard = ["Control+C", "ControlOrMeta+Shift+v", "Meta+KeyX", "Shift+Insert", "Paste"]
+        for value in ("Shift+Tab+Enter", "Tab+Tab+x", "a+b", "Control+A+B", *clipboard):
             assert (await view.act(ref, "press", value))["problem"] == "unfit", value
         for action, value in (("press", "4"), ("type", "11"), ("press", "+"), ("type", "1")):
             assert (await view.act(ref, action, value))["done"] is True

@@ -24,6 +24,7 @@ class Page:
         self.count = 0
         self.text = ""
         self.name = "Add"
+        self.secret = False  # whether [f3] is a password field
         self.requests: list[Request] = []
         self.asked = asyncio.Event()
 
@@ -33,7 +34,7 @@ class Page:
             node("text", f"{self.count} so far"),
             node("button", self.name, "b1"),
             node("button", "Remove", "b2", states=["disabled"]),
-            node("textbox", "Note", "f3", value=self.text),
+            node("textbox", "Note", "f3", value=self.text, secret=self.secret),
         ]
 
     def ops(self, *ops: str) -> list[Request]:
@@ -70,7 +71,8 @@ class Page:
             self.count += 1
         else:
             self.text += request["value"]
-        return {"done": True, "settled": True, "ignored": False}
+        secret = bool(found["target"].get("secret"))
+        return {"done": True, "settled": True, "ignored": False, "secret": secret}
 
     def _mark(self, request: Request) -> Answer:
         return {}

@@ -381,8 +381,60 @@ async def test_each_look_act_and_refusal_is_in_the_audit():
             ("call", ACT, "ok", {**add, "action": "click"}),
             ("approval", "act_on_view/click", "denied", add),
             ("refusal", "act_on_view/click", "refused", add),
-            ("refusal", ACT, "refused", {**CLICK_B2, "value": None, "to": None}),
+            ("refusal", ACT, "refused", {"element": 'button "Remove"', **CLICK_B2}),
         ]
+
+
+PASSWORD = {**VIEW, "ref": "f3", "action": "type", "value": "hunter2"}
+
+
+async def test_a_password_is_neither_in_the_audit_nor_in_what_the_user_is_asked():
+    approver = Approver(Allow())
+    async with hosting(renderer=PageRenderer(), policy=Policy(approve=approver)) as host:
+        view, page = await opened(host)
+        page.secret = True
+        await view.snapshot()
+        await view.act("f3", "type", "hunter2")
+        assert approver.asked[-1].arguments["value"] == "•••• (7 characters)"
+        assert "hunter2" not in str(approver.asked)
+        for decision in (Deny("no"), "nonsense", AllowAlways(), Allow()):
+            approver.decision = decision
+            await host.answer(ACT, PASSWORD)
+        page.secret = False
+        await view.snapshot()
+        page.secret = True  # since it was looked at
+        await view.act("f3", "type", "hunter2")
+        assert page.text == "hunter2" * 4
+        for arguments in ({"ref": "f9"}, {"ref": "f3", "action": "fly"}, {"view_id": "orders-9"}):
+            assert (await host.answer(ACT, {**PASSWORD, **arguments})).is_error
+        await view.close()
+        assert (await host.answer(ACT, PASSWORD)).is_error
+        told = str(await host.audit.read(view="orders-1"))
+        assert "hunter2" not in told
+        assert "•••• (7 characters)" in told
+    for more in ({"drive": "never"}, {"policy": Policy(look="never")}, {"policy": Policy()}):
+        async with hosting(renderer=PageRenderer(), **more) as host:
+            _, page = await opened(host)
+            page.secret = True
+            assert (await host.answer(ACT, PASSWORD)).is_error
+            assert "hunter2" not in str(await host.audit.read())
+
+
+async def test_an_agents_answer_about_a_password_is_for_that_password_alone():
+    async with hosting(renderer=PageRenderer(), policy=Policy()) as host:
+        _, page = await opened(host)
+        page.secret = True
+        for call_id, value, is_error in (("1", "hunter2", False), ("2", "hunter3", True)):
+            asked = await host.approval_needed(ACT, PASSWORD, call_id=call_id)
+            assert asked is not None
+            assert "hunter2" not in str(asked)
+            await host.decide(call_id, Allow())
+            other = await host.approval_needed(ACT, {**PASSWORD, "value": value}, call_id=call_id)
+            assert other is not None
+            assert other.repeated is not is_error
+            done = await host.answer(ACT, {**PASSWORD, "value": value}, call_id=call_id)
+            assert done.is_error is is_error
+        assert page.text == "hunter2"
 
 
 # --- limits ----------------------------------------------------------------------------------

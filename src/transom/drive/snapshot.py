@@ -49,6 +49,8 @@ class Element(msgspec.Struct, frozen=True):
 
     role: str
     name: str
+    secret: bool = False
+    """Whether it is a password field, or the like: what is typed there is shown to nobody."""
 
     def __str__(self) -> str:
         role = self.role if _WORD.fullmatch(self.role) else "element"
@@ -109,6 +111,7 @@ class _Node(msgspec.Struct, frozen=True):
     count: _Count | None = None
     of: str = ""
     under: str = ""
+    secret: bool = False
 
 
 class _Look(msgspec.Struct, frozen=True):
@@ -128,6 +131,8 @@ class Target(msgspec.Struct, frozen=True):
     done: bool = False
     settled: bool = False
     ignored: bool = False
+    secret: bool = False
+    """Whether it was a password field, or the like."""
 
 
 def read_target(view_id: str, answer: object) -> Target:
@@ -148,7 +153,11 @@ def read_snapshot(
     look: _Look = _read(view_id, answer, _Look)
     nodes = look.nodes[:MAX_NODES]
     lines = tuple(_line(node) for node in nodes)
-    refs = {n.ref: Element(n.role[:_MAX_KEPT], n.name[:_MAX_KEPT]) for n in nodes if is_ref(n.ref)}
+    refs = {
+        n.ref: Element(n.role[:_MAX_KEPT], n.name[:_MAX_KEPT], n.secret)
+        for n in nodes
+        if is_ref(n.ref)
+    }
     if lines:
         left_out = look.left_out + len(look.nodes) - len(nodes)
         text = _text(lines, max_bytes, left_out, look)

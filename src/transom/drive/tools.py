@@ -153,6 +153,11 @@ def act_request(ref: str, action: str, value: object = None) -> dict[str, Any]:
     return request
 
 
+def hidden(value: str) -> str:
+    """What is shown of a value that nobody may read."""
+    return f"•••• ({len(value)} characters)"
+
+
 def act_tool(action: str) -> Tool:
     """What a user is asked about, and always allows, for one kind of action."""
     return Tool(name=f"{ACT_ON_VIEW}/{action}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -55,6 +57,7 @@ class Approvals:
         self._on_error = on_error
         self._asked_by: set[str] = set()  # Views whose call of a server's tool waits for an answer
         self._held: Recent[str, _Held] = Recent(_MAX_HELD)
+        self._key = secrets.token_bytes(32)  # of digests, which nobody else can compute
 
     @property
     def trusting(self) -> bool:
@@ -75,12 +78,24 @@ class Approvals:
         return self._policy.allows_driving(view_id, tool, self.grants)
 
     def check_driving(
-        self, view: Provenance, tool: Tool, arguments: Mapping[str, Any], call_id: str | None = None
+        self,
+        view: Provenance,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        call_id: str | None = None,
+        *,
+        secret: str | None = None,
     ) -> ApprovalRequest | None:
-        """The same for a look at a View's page, or an act on it."""
+        """The same for a look at a View's page, or an act on it. `secret` is shown to nobody."""
         if self.may_drive(view.view, tool):
             return None
-        return self._to_ask(_request(view, tool, arguments, drives=True), call_id)
+        digest = ""
+        if secret is not None:
+            digest = hashlib.blake2b(
+                secret.encode(errors="surrogatepass"), key=self._key
+            ).hexdigest()
+        request = _request(view, tool, arguments, drives=True, digest=digest)
+        return self._to_ask(request, call_id)
 
     def _to_ask(self, request: ApprovalRequest, call_id: str | None) -> ApprovalRequest:
         granted = self.grants.granted(request.view_id)
@@ -108,8 +123,8 @@ class Approvals:
             # A graph that is resumed asks again, but gets the answer to its first question, which
             # was about the tool as it was then.
             asked = held.request
-            call = asked.view_id, asked.tool.name, asked.arguments
-            if call == (request.view_id, request.tool.name, request.arguments):
+            call = asked.view_id, asked.tool.name, asked.arguments, asked.digest
+            if call == (request.view_id, request.tool.name, request.arguments, request.digest):
                 return msgspec.structs.replace(asked, repeated=True)
         self._held[call_id] = _Held(request, ambiguous=held is not None)
         return request
@@ -135,7 +150,9 @@ class Approvals:
         if held is None or held.decision is None:
             return Deny("The user was not asked about this call; call it again to ask them")
         asked = held.request
-        same_arguments = held.edited or asked.arguments == request.arguments
+        same_arguments = held.edited or (
+            asked.arguments == request.arguments and asked.digest == request.digest
+        )
         if (
             asked.view_id == request.view_id
             and same_arguments

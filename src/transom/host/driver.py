@@ -40,6 +40,7 @@ from transom.drive.tools import (
     act_request,
     act_tool,
     bare_ref,
+    hidden,
 )
 from transom.errors import (
     Refused,
@@ -167,6 +168,14 @@ class Driver:
             return ToolResult(content=[TextContent(str(error))], is_error=True)
         return ToolResult(content=[TextContent(f"⟦View {self._view.id} {mark}⟧\n{text}")])
 
+    def decline(self, call: LookCall | ActCall, why: str) -> None:
+        """Record that a model's call is refused."""
+        tool, arguments = LOOK_AT_VIEW, msgspec.to_builtins(call)
+        if isinstance(call, ActCall):
+            request = {**arguments, "to": None}
+            tool, arguments = ACT_ON_VIEW, _recorded_act(request, self._refs.get(call.ref))
+        self._view.record("refusal", "refused", tool=tool, arguments=arguments, detail=why)
+
     async def approval_needed(
         self, call: LookCall | ActCall, call_id: str
     ) -> ApprovalRequest | None:
@@ -240,7 +249,7 @@ class Driver:
     async def act(self, call: ActCall, call_id: str | None = None) -> ActResult:
         """`View.act`."""
         request = act_request(call.ref, call.action, call.value)
-        arguments = {key: request[key] for key in ("ref", "action", "value")}
+        arguments = _recorded_act(request, self._refs.get(request["ref"]))
         self._check(ACT_ON_VIEW, arguments)
         if not self._approvals.may_drive(self._view.id, LOOK):
             self._refuse(ACT_ON_VIEW, arguments, Refused(self._about(_LOOK_FIRST)))
@@ -259,7 +268,7 @@ class Driver:
         element, asked = await self._ask_about_act(request, call_id)
         if asked is not None:
             await self._obtain(asked, request["ref"], call_id)
-        arguments = {**_shown(request, element), "action": request["action"]}
+        arguments = _recorded_act(request, element)
         self._check(ACT_ON_VIEW, arguments)  # its user may have taken minutes
         await self._wait_turn()
         with self._recorded(ACT_ON_VIEW, arguments) as recorded:
@@ -267,8 +276,11 @@ class Driver:
             seen_as = {"role": element.role, "name": element.name}
             answer = await self._drive({"op": "act", **request, **seen_as})
             done = read_target(self._view.id, answer)
+            if done.secret and not element.secret:  # it has become one since it was looked at
+                became = msgspec.structs.replace(element, secret=True)
+                arguments.update(_recorded_act(request, became))
             if done.problem or not done.done:
-                raise await self._not_done(done, request["ref"], element)
+                raise await self._not_done(done, request, element)
             part = self._part
             after = await self._snapshot()
             changes = changes_between(whole, after)
@@ -301,8 +313,14 @@ class Driver:
             return element, None
         if to is not None:
             request["onto"] = {"role": to.role, "name": to.name}
-        shown = _shown(request, element, to)
-        return element, self._approvals.check_driving(self._view.provenance, tool, shown, call_id)
+        asked = self._approvals.check_driving(
+            self._view.provenance,
+            tool,
+            _shown(request, element, to),
+            call_id,
+            secret=request["value"] if element.secret else None,
+        )
+        return element, asked
 
     async def _find(
         self, request: dict[str, Any], before: Element | None
@@ -311,9 +329,9 @@ class Driver:
         try:
             found = read_target(self._view.id, await self._drive({"op": "target", **request}))
             if found.problem or found.target is None:
-                raise await self._not_done(found, request["ref"], before)
+                raise await self._not_done(found, request, before)
         except (Refused, ToolError) as error:
-            self._refuse(ACT_ON_VIEW, request, error)
+            self._refuse(ACT_ON_VIEW, _recorded_act(request, before), error)
         return found.target, found.to
 
     async def _obtain(self, asked: ApprovalRequest, ref: str, call_id: str | None) -> None:
@@ -330,9 +348,14 @@ class Driver:
             async with asyncio.timeout(_MARKED_WITHIN):
                 await self._drive({"op": "mark", "ref": ref})
 
-    async def _not_done(self, answer: Target, ref: str, element: Element | None) -> ToolError:
+    async def _not_done(
+        self, answer: Target, request: Mapping[str, Any], element: Element | None
+    ) -> ToolError:
         """The error that says why nothing was done, and what is there now."""
-        text = f"{_describe(answer, ref, element)}. Nothing was done."
+        value = request["value"]
+        if value and value in answer.detail and (element is None or element.secret):
+            answer = msgspec.structs.replace(answer, detail="")  # the audit stores it
+        text = f"{_describe(answer, request['ref'], element)}. Nothing was done."
         before = self._whole
         if before is not None:
             changes = changes_between(before, await self._snapshot())
@@ -395,15 +418,24 @@ class Driver:
 
 
 def _shown(
-    request: Mapping[str, Any], element: Element, to: Element | None = None
+    request: Mapping[str, Any], element: Element | None, to: Element | None = None
 ) -> dict[str, Any]:
-    """What the user sees of an act, and the audit stores."""
-    shown: dict[str, Any] = {"element": str(element), "ref": request["ref"]}
-    if request["value"] is not None:
-        shown["value"] = request["value"]
+    """What the user sees of an act, and the audit stores.
+
+    Of what is typed into a password field, or into what is not known here, that is the length.
+    """
+    shown: dict[str, Any] = {} if element is None else {"element": str(element)}
+    shown["ref"], value = request["ref"], request["value"]
+    if value is not None:
+        is_secret = request["to"] is None and (element is None or element.secret)
+        shown["value"] = hidden(f"{value}") if is_secret else value
     if to is not None:
         shown["to"] = str(to)
     return shown
+
+
+def _recorded_act(request: Mapping[str, Any], element: Element | None) -> dict[str, Any]:
+    return {**_shown(request, element), "action": request["action"]}
 
 
 def _describe(answer: Target, ref: str, element: Element | None) -> str:

@@ -21,7 +21,7 @@ import msgspec
 
 from transom.background import Background, Debounced, logs_errors
 from transom.connections.targets import Target
-from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, ActCall, Drive, LookCall, read_call
+from transom.drive.tools import ActCall, Drive, LookCall, read_call
 from transom.errors import (
     INVALID_PARAMS,
     ConnectionClosed,
@@ -438,10 +438,9 @@ class Host(ToolHost):
             why = f"View {view.id} has tools of its own, which are to be called{way}: {names}"
         if why is None:
             return await view.driver.answer(call, call_id)
-        arguments = msgspec.to_builtins(call)
-        tool = LOOK_AT_VIEW if isinstance(call, LookCall) else ACT_ON_VIEW
-        view.record("refusal", "refused", tool=tool, arguments=arguments, detail=why)
-        return ToolResult(content=[TextContent(why)], is_error=not isinstance(call, LookCall))
+        view.driver.decline(call, why)
+        is_told = drive != "never" and isinstance(call, LookCall)
+        return ToolResult(content=[TextContent(why)], is_error=not is_told)
 
     async def approval_needed(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str

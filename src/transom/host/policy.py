@@ -78,6 +78,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is about opening a View. The tool is called in any case."""
     drives: bool = False
     """Whether it is about the View's page: looking at it, or using an element of it."""
+    digest: str = ""
+    """Of a value that `arguments` does not show, such as a password: the answer is for it alone."""
     repeated: bool = False
     """Whether `Host.approval_needed` has returned it before, for the same call."""
 

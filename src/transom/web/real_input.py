@@ -18,7 +18,7 @@ from transom.errors import TransomError
 from transom.json_values import as_object
 
 if TYPE_CHECKING:
-    from playwright.async_api import Locator
+    from playwright.async_api import ElementHandle
     from playwright.async_api import Page as BrowserPage
 
 Drive = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -26,9 +26,15 @@ Drive = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 _PRESSED_WITHIN = 5.0  # seconds; a shield may be in front for half a second
 _LOOK_EVERY = 0.05
+_OUTSIDE = "It is outside of the View"
 _WITH_MOUSE = ("click", "double_click", "check", "uncheck", "hover", "drag_to")
 _WITH_KEYBOARD = ("type", "clear", "press")
 _CHORD = re.compile(r"((Control|Shift|Alt|Meta|ControlOrMeta)\+)*(\+|[^+]+)")
+_CLIPBOARD = re.compile(
+    r"(.+\+)?((Control|Meta|ControlOrMeta)\+(.+\+)?(Key)?[cvx]|(Shift|Control)\+(.+\+)?Insert"
+    r"|Shift\+(.+\+)?Delete|Copy|Cut|Paste)",
+    re.IGNORECASE,
+)
 # Any frame can take the focus at any time, and the page around it does not know at once: keys are
 # for a View that is alone.
 _HAS_FOCUS = """(frame) => {
@@ -48,6 +54,10 @@ _HOLD_OTHERS = """(frame) => {
 # Where a point of a frame is in the window, and whether the frame is in front there. If it is not,
 # and the page may be scrolled for it, the point is in the middle afterwards.
 _FIND_POINT = """(frame, { x, y, mayScroll }) => {
+  const { width, height } = frame.getBoundingClientRect();
+  // Nor is a place inside that is no number.
+  const isInside = 0 <= x && x < width && 0 <= y && y < height;
+  if (!isInside) return { isInside };
   const find = () => {
     const { left, top } = frame.getBoundingClientRect();
     const point = { x: left + frame.clientLeft + x, y: top + frame.clientTop + y };
@@ -56,7 +66,7 @@ _FIND_POINT = """(frame, { x, y, mayScroll }) => {
       inner = there.shadowRoot.elementFromPoint(point.x, point.y);
       if (!inner || inner === there) break;
     }
-    return { ...point, isInFront: there === frame };
+    return { ...point, isInside, isInFront: there === frame };
   };
   const found = find();
   if (found.isInFront || !mayScroll) return { ...found, isScrolled: false };
@@ -85,9 +95,12 @@ class RealInput:
                 return found
             if found.get("already") is True:
                 return {"done": True, "settled": True, "ignored": False}
-            frame = page.locator(f'[id="view-{key}"] iframe')
             try:
-                others = await frame.evaluate_handle(_HOLD_OTHERS, timeout=_PRESSED_WITHIN * 1000)
+                # Not a locator: that waits for a picture each time.
+                frame = await page.query_selector(f'[id="view-{key}"] iframe')
+                if frame is None:
+                    return _problem("gone", "The View is not on the page any more")
+                others = await frame.evaluate_handle(_HOLD_OTHERS)
                 try:
                     if action in _WITH_MOUSE:
                         done = await _press(page, frame, str(action), target, found.get("to"))
@@ -104,11 +117,13 @@ class RealInput:
             settled = await drive({"op": "settle"})
         if settled.get("missed") is True:
             return _problem("changed", "It moved away while it was pressed: nothing was pressed")
+        if settled.get("unmet") is True:
+            return _problem("covered", "The mouse did not reach it: nothing was pressed")
         return {"done": True, **settled}
 
 
 async def _press(
-    page: BrowserPage, frame: Locator, action: str, target: object, to: object
+    page: BrowserPage, frame: ElementHandle, action: str, target: object, to: object
 ) -> dict[str, Any] | None:
     problem = await _point_at(page, frame, target)
     if action == "hover" or problem is not None:
@@ -118,20 +133,22 @@ async def _press(
         await page.mouse.down(click_count=count)
         try:
             if action == "drag_to":
-                problem = await _point_at(page, frame, to, scrolls=False)
+                problem = await _point_at(page, frame, to, is_dragged=True)
         finally:
             await page.mouse.up(click_count=count)
     return problem
 
 
 async def _type(
-    page: BrowserPage, frame: Locator, request: dict[str, Any], target: object, drive: Drive
+    page: BrowserPage, frame: ElementHandle, request: dict[str, Any], target: object, drive: Drive
 ) -> dict[str, Any] | None:
     action, value = request["action"], str(request.get("value") or "")
     if action == "press" and _CHORD.fullmatch(value) is None:
         return _problem("unfit", "It is no key, nor a chord such as Control+A")
+    if action == "press" and _CLIPBOARD.fullmatch(value) is not None:
+        return _problem("unfit", "No model uses the clipboard, which all Views share")
     if action == "press":
-        await frame.focus(timeout=_PRESSED_WITHIN * 1000)
+        await frame.focus()
     elif (problem := await _press(page, frame, "click", target, None)) is not None:
         return problem
     focused = await drive({"op": "focus", "ref": request["ref"], "action": action})
@@ -150,26 +167,26 @@ async def _type(
 
 
 async def _point_at(
-    page: BrowserPage, frame: Locator, target: object, *, scrolls: bool = True
+    page: BrowserPage, frame: ElementHandle, target: object, *, is_dragged: bool = False
 ) -> dict[str, Any] | None:
     """Move the mouse to a place in the frame; the problem, if the frame is not in front there."""
-    place, box = as_object(target), await frame.bounding_box(timeout=_PRESSED_WITHIN * 1000)
+    place, scrolls = as_object(target), not is_dragged
     x, y = place.get("x"), place.get("y")
-    if box is None or not isinstance(x, int | float) or not isinstance(y, int | float):
-        return _problem("hidden", "It is outside of the View")
-    if not (0 <= x < box["width"] and 0 <= y < box["height"]):  # nor is one that is no number
-        return _problem("hidden", "It is outside of the View")
+    if not isinstance(x, int | float) or not isinstance(y, int | float):
+        return _problem("hidden", _OUTSIDE)
     loop = asyncio.get_running_loop()
     until = loop.time() + _PRESSED_WITHIN
     while loop.time() < until:
         found = await frame.evaluate(_FIND_POINT, {"x": x, "y": y, "mayScroll": scrolls})
+        if not found["isInside"]:
+            return _problem("hidden", _OUTSIDE)
         if found["isScrolled"]:
             # A browser finds out what is pressed by the last picture that it has drawn: without
             # another one the press would go to what was there before.
             await page.screenshot(clip={"x": 0, "y": 0, "width": 1, "height": 1})
             scrolls = False
         elif found["isInFront"]:
-            for _ in range(2):  # a browser begins to drag with the first move
+            for _ in range(2 if is_dragged else 1):  # it begins to drag with the first move
                 await page.mouse.move(found["x"], found["y"])
             return None
         else:
