@@ -10,28 +10,25 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from transom.background import ignore
 from transom.check.facts import (
     Facts,
     ServedResource,
     TrialCall,
     ViewObservation,
 )
+from transom.check.observing import MAX_SEEN, BrowserWatch, ObservedView
 from transom.check.schemas import schema_error, unfitting_arguments
 from transom.errors import ProtocolError, Refused, TransomError
 from transom.host.bridge import Bridge
-from transom.host.limits import Limits
 from transom.host.settling import watch
 from transom.host.ui_resource import UIResource
 from transom.json_values import JsonObject, as_object
-from transom.types import Implementation, ToolResult, ViewProblem
+from transom.types import ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
-from transom.web.mounted_views import MISSING, Violation
+from transom.web.mounted_views import MISSING
 
 WAIT = 10.0  # seconds a View has to complete the handshake
 _SETTLE = 1.0  # seconds it is watched after it got its tool's result
-_MAX_SEEN = 1000  # console lines, blocked and requested addresses of one View, each
-_MAX_TOOLS = 1000  # more than a View should have, so that a View with too many is seen (V7)
 _LATE = re.compile(r"handler.*(?:after|before).*connect", re.IGNORECASE)
 _CORS = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy", re.IGNORECASE)
 _DENIED = re.compile(r"NotAllowedError|permission|denied", re.IGNORECASE)
@@ -44,7 +41,7 @@ async def observe_views(seen: Facts, *, settle: float = _SETTLE) -> Sequence[Vie
     ]
     found: list[ViewObservation] = []
     for theme in ("light", "dark"):
-        watch = _Watch()
+        watch = BrowserWatch()
         renderer = HeadlessRenderer(
             dark=theme == "dark",
             on_violation=watch.violation,
@@ -62,36 +59,12 @@ async def observe_views(seen: Facts, *, settle: float = _SETTLE) -> Sequence[Vie
     return found
 
 
-class _Watch:
-    """What the browser reports while one View is shown."""
-
-    def __init__(self) -> None:
-        self.blocked: dict[tuple[str, str], None] = {}
-        self.lines: list[tuple[str, str]] = []
-        self.requests: dict[str, None] = {}
-
-    def violation(self, found: Violation) -> None:
-        if found.directive not in ("declared", MISSING) and len(self.blocked) < _MAX_SEEN:
-            self.blocked[found.directive, _origin(found.blocked)] = None
-
-    def console(self, kind: str, text: str) -> None:
-        if len(self.lines) < _MAX_SEEN:
-            self.lines.append((kind, text[:1000]))
-
-    def request(self, url: str) -> None:
-        if len(self.requests) < _MAX_SEEN:
-            self.requests[_origin(url)] = None
-
-    def clear(self) -> None:
-        self.blocked.clear()
-        self.lines.clear()
-        self.requests.clear()
-
-
 class _Rendering:
     """One View, shown once."""
 
-    def __init__(self, seen: Facts, resource: ServedResource, theme: str, watch: _Watch) -> None:
+    def __init__(
+        self, seen: Facts, resource: ServedResource, theme: str, watch: BrowserWatch
+    ) -> None:
         self._seen = seen
         self._resource = resource
         self._theme = theme
@@ -103,7 +76,6 @@ class _Rendering:
         self._list_fault: int | None = None
         self._faults: list[tuple[str, int]] = []
         self._bad_schemas: dict[str, str] = {}
-        self._problems: list[str] = []
 
     async def run(self, renderer: HeadlessRenderer, view_id: str, settle: float) -> ViewObservation:
         ui = self._resource.effective_ui
@@ -114,27 +86,20 @@ class _Rendering:
             html=self._resource.html or "",
             csp=as_object(ui.get("csp")) or None,
         )
+        context = {"theme": self._theme, "displayMode": "inline"}
         channel = await renderer.open(shown)
-        bridge = Bridge(
-            channel,
-            host_info=Implementation("transom check", "1"),
-            context={"theme": self._theme, "displayMode": "inline"},
-            limits=Limits(max_tools=_MAX_TOOLS),
-        )
-        bridge.on_call_tool = self._call
-        bridge.on_open_link = bridge.on_message = bridge.on_download_file = _refuse
-        bridge.on_update_model_context = bridge.on_error = ignore
-        bridge.on_problem = self._problem
-        async with bridge:
+        async with ObservedView(
+            channel, name="transom check", context=context, call=self._call
+        ) as view:
             try:
-                await bridge.initialized(timeout=WAIT)
+                await view.bridge.initialized(timeout=WAIT)
                 self._initialized = True
-                await self._deliver(bridge)
-                await self._try_tools(bridge)
-                await watch(bridge, settle)
+                await self._deliver(view.bridge)
+                await self._try_tools(view.bridge)
+                await watch(view.bridge, settle)
             except TransomError:
                 pass  # what was seen so far is what there is
-        return self._seen_so_far()
+        return self._seen_so_far(view.problems)
 
     async def _deliver(self, bridge: Bridge) -> None:
         """The input and the result of the call that opened the View, right after the handshake."""
@@ -176,15 +141,10 @@ class _Rendering:
             except TransomError:
                 pass  # it failed in another way; only JSON-RPC errors are looked for
 
-    def _problem(self, problem: ViewProblem) -> None:
-        """A handler of the page raised, which `transom.js` catches: the browser does not know."""
-        if problem.kind in ("error", "rejection") and len(self._problems) < _MAX_SEEN:
-            self._problems.append(problem.message[:1000])
-
     def _call(self, name: str) -> JsonObject:
         """A View's call to its server: allowed or not, and what is known of the answer."""
         tool = next((tool for tool in self._seen.tools if tool.name == name), None)
-        if len(self._calls) < _MAX_SEEN:
+        if len(self._calls) < MAX_SEEN:
             self._calls[name] = None
         if tool is None or "app" not in tool.visibility:
             why = f"its visibility is {list(tool.visibility)}" if tool else "there is no such tool"
@@ -195,12 +155,19 @@ class _Rendering:
         text = "This tool is not called while the View is checked"
         return {"content": [{"type": "text", "text": text}], "isError": True}
 
-    def _seen_so_far(self) -> ViewObservation:
+    def _seen_so_far(self, problems: Sequence[ViewProblem]) -> ViewObservation:
+        # A handler of the page raised, which `transom.js` catches: the browser does not know.
+        raised = [each.message[:1000] for each in problems if each.kind in ("error", "rejection")]
         uncaught = [text for kind, text in self._watch.lines if kind == "uncaught"]
         # Which of the denied permissions an error is about is not known, so all are named.
         wanted = ", ".join(as_object(self._resource.effective_ui.get("permissions")))
         denied = [(wanted, text) for text in uncaught if wanted and _DENIED.search(text)]
         refused = {match[1] for _, text in self._watch.lines if (match := _CORS.search(text))}
+        blocked = [
+            (directive, _origin(address))
+            for directive, address in self._watch.blocked
+            if directive not in ("declared", MISSING)
+        ]
         return ViewObservation(
             uri=self._resource.uri,
             waited=WAIT,
@@ -210,10 +177,10 @@ class _Rendering:
             uncaught=(
                 *(text for text in uncaught if text not in dict(denied).values()),
                 # The browser's text of an error is the end of the page's own.
-                *(text for text in self._problems if not text.endswith(tuple(uncaught))),
+                *(text for text in raised if not text.endswith(tuple(uncaught))),
             ),
-            blocked=tuple(self._watch.blocked),
-            requests=tuple(self._watch.requests),
+            blocked=tuple(dict.fromkeys(blocked)),
+            requests=tuple(dict.fromkeys(map(_origin, self._watch.requests))),
             calls=tuple(self._calls),
             declared_tools=self._declared,
             tools=self._tools,
@@ -228,7 +195,3 @@ class _Rendering:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else url
-
-
-def _refuse(*_: object) -> bool:
-    return False
