@@ -93,9 +93,12 @@ async def test_controls_are_used_with_a_real_mouse_and_keyboard_without_a_window
             "() => { button.onclick = ({ isTrusted }) => noted.push(isTrusted); }"
         )
         for number in range(3):  # the browser's window has to be scrolled each time
-            await view.act(await view.ref('checkbox "Far"'), "uncheck" if number % 2 else "check")
+            wanted = "uncheck" if number % 2 else "check"
+            done = await view.act(await view.ref('checkbox "Far"'), wanted)
+            assert done.get("done") is True, done
             assert await inside.evaluate("() => far.checked") is (number % 2 == 0)
-            await view.act(await view.ref('button "Press me"'), "click")
+            done = await view.act(await view.ref('button "Press me"'), "click")
+            assert done.get("done") is True, done
             assert await inside.evaluate(NOTED) == [True]
 
 

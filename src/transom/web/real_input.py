@@ -4,7 +4,8 @@
    says about where its elements are, nothing outside of its View is pressed.
 2. Keys are pressed while the View's frame has the focus and no other View could take it, one at a
    time: a chord of several, such as Tab+Enter, would leave the View.
-3. The browser has one mouse and one keyboard: one thing is done at a time.
+3. The browser has one mouse and one keyboard: one thing is done at a time. Others wait for a press,
+   which takes a few seconds at most, and not for what comes of it.
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from transom.errors import TransomError
+from transom.errors import RequestTimeout, TransomError
 from transom.json_values import as_object
 
 if TYPE_CHECKING:
     from playwright.async_api import ElementHandle
     from playwright.async_api import Page as BrowserPage
 
+Answer = dict[str, Any]
 Drive = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """Sends a request to the page of the View that is used: `Stage.drive`."""
 
-_PRESSED_WITHIN = 5.0  # seconds; a shield may be in front for half a second
+_PRESSED_WITHIN = 4.0  # seconds; a shield may be in front for half a second
+_CLEANED_WITHIN = 1.0
+_FREE_WITHIN = 5.0  # with the two above, that is what `aim.ts` waits for a press
+_TRIES = 3
 _LOOK_EVERY = 0.05
 _OUTSIDE = "It is outside of the View"
 _WITH_MOUSE = ("click", "double_click", "check", "uncheck", "hover", "drag_to")
@@ -51,6 +57,7 @@ _HOLD_OTHERS = """(frame) => {
   for (const each of held) each.inert = true;
   return held;
 }"""
+_RELEASE = "(held) => held.forEach((each) => (each.inert = false))"
 # Where a point of a frame is in the window, and whether the frame is in front there. If it is not,
 # and the page may be scrolled for it, the point is in the middle afterwards.
 _FIND_POINT = """(frame, { x, y, mayScroll }) => {
@@ -88,38 +95,64 @@ class RealInput:
         action = request.get("action")
         if action not in (*_WITH_MOUSE, *_WITH_KEYBOARD):
             return await drive(request)
-        async with self._in_use:
+        settled: dict[str, Any] = {}
+        for _ in range(_TRIES):
             found = await drive({**request, "op": "target", "aim": True})
-            target = as_object(found.get("target"))
-            if not target:
+            if not as_object(found.get("target")):
                 return found
             if found.get("already") is True:
                 return {"done": True, "settled": True, "ignored": False}
-            try:
-                # Not a locator: that waits for a picture each time.
-                frame = await page.query_selector(f'[id="view-{key}"] iframe')
-                if frame is None:
-                    return _problem("gone", "The View is not on the page any more")
-                others = await frame.evaluate_handle(_HOLD_OTHERS)
-                try:
-                    if action in _WITH_MOUSE:
-                        done = await _press(page, frame, str(action), target, found.get("to"))
-                    else:
-                        done = await _type(page, frame, request, target, drive)
-                finally:
-                    await others.evaluate("(held) => held.forEach((each) => (each.inert = false))")
-            except TransomError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever Playwright raises
-                return _problem("covered", f"It could not be pressed: {_first_line(error)}")
+            done = await self._use(page, key, request, found, drive)
             if done is not None:
                 return done
             settled = await drive({"op": "settle"})
+            if action not in _WITH_MOUSE or settled.get("unmet") is not True:
+                break
+            await _draw(page)  # the press went to what was there before
+        else:
+            return _problem("covered", "The mouse did not reach it")
         if settled.get("missed") is True:
-            return _problem("changed", "It moved away while it was pressed: nothing was pressed")
-        if settled.get("unmet") is True:
-            return _problem("covered", "The mouse did not reach it: nothing was pressed")
+            return _problem("changed", "It moved away while it was pressed")
         return {"done": True, **settled}
+
+    async def _use(
+        self, page: BrowserPage, key: str, request: dict[str, Any], found: Answer, drive: Drive
+    ) -> Answer | None:
+        """Press or type while nobody else does; the problem, if there is one."""
+        try:
+            async with asyncio.timeout(_FREE_WITHIN):
+                await self._in_use.acquire()
+        except TimeoutError:
+            return _problem("covered", "The mouse is in use in another View: try again")
+        try:
+            async with asyncio.timeout(_PRESSED_WITHIN):
+                return await _with_frame(page, key, request, found, drive)
+        except TransomError:
+            raise
+        except TimeoutError:
+            text = "The View's page does not react to the mouse: look again to see what was done"
+            raise RequestTimeout(text) from None
+        except Exception as error:  # noqa: BLE001 - whatever Playwright raises
+            return _problem("covered", f"It could not be pressed: {_first_line(error)}")
+        finally:
+            self._in_use.release()
+
+
+async def _with_frame(
+    page: BrowserPage, key: str, request: dict[str, Any], found: Answer, drive: Drive
+) -> Answer | None:
+    # Not a locator: that waits for a picture each time.
+    frame = await page.query_selector(f'[id="view-{key}"] iframe')
+    if frame is None:
+        return _problem("gone", "The View is not on the page any more")
+    others = await frame.evaluate_handle(_HOLD_OTHERS)
+    try:
+        if request["action"] in _WITH_MOUSE:
+            action = str(request["action"])
+            return await _press(page, frame, action, found.get("target"), found.get("to"))
+        return await _type(page, frame, request, found.get("target"), drive)
+    finally:
+        await _clean_up(others.evaluate(_RELEASE))
 
 
 async def _press(
@@ -135,7 +168,7 @@ async def _press(
             if action == "drag_to":
                 problem = await _point_at(page, frame, to, is_dragged=True)
         finally:
-            await page.mouse.up(click_count=count)
+            await _clean_up(page.mouse.up(click_count=count))
     return problem
 
 
@@ -181,17 +214,29 @@ async def _point_at(
         if not found["isInside"]:
             return _problem("hidden", _OUTSIDE)
         if found["isScrolled"]:
-            # A browser finds out what is pressed by the last picture that it has drawn: without
-            # another one the press would go to what was there before.
-            await page.screenshot(clip={"x": 0, "y": 0, "width": 1, "height": 1})
+            await _draw(page)
             scrolls = False
         elif found["isInFront"]:
-            for _ in range(2 if is_dragged else 1):  # it begins to drag with the first move
+            # A browser begins to drag with the first move, and has drawn what was scrolled by the
+            # second one.
+            for _ in range(2):
                 await page.mouse.move(found["x"], found["y"])
             return None
         else:
             await asyncio.sleep(_LOOK_EVERY)  # a shield is in front for a moment
     return _problem("covered", "Something is in front of the View there")
+
+
+async def _draw(page: BrowserPage) -> None:
+    """Let the browser draw the page: it finds out what is pressed by the last picture it has."""
+    await page.screenshot(clip={"x": 0, "y": 0, "width": 1, "height": 1})
+
+
+async def _clean_up(doing: Awaitable[object]) -> None:
+    """Wait for what has to be done in any case, but not for a page that hangs."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_CLEANED_WITHIN):
+            await doing
 
 
 def _problem(kind: str, detail: str) -> dict[str, Any]:

@@ -1,0 +1,117 @@
+"""The one mouse of a browser, without a browser."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from transom.errors import RequestTimeout
+from transom.web import real_input
+from transom.web.real_input import RealInput
+
+CLICK = {"op": "act", "ref": "b1", "action": "click"}
+Answer = dict[str, Any]
+
+
+class Mouse:
+    """Notes what is done with it; hangs while `hangs` is set."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.hangs = False
+        self.moved = asyncio.Event()
+
+    async def move(self, x: float, y: float) -> None:
+        self.moved.set()
+        await self._note("move")
+
+    async def down(self, click_count: int) -> None:
+        await self._note("down")
+
+    async def up(self, click_count: int) -> None:
+        await self._note("up")
+
+    async def _note(self, what: str) -> None:
+        if self.hangs:
+            await asyncio.get_running_loop().create_future()
+        self.done.append(what)
+
+
+class Frame:
+    """A View's frame, in front of everything, and the handle of what is around it."""
+
+    async def evaluate_handle(self, script: str) -> Frame:
+        return self
+
+    async def evaluate(self, script: str, argument: object = None) -> Answer:
+        return {"x": 1, "y": 1, "isInside": True, "isInFront": True, "isScrolled": False}
+
+
+class Page:
+    def __init__(self) -> None:
+        self.mouse = Mouse()
+        self.drawn = 0
+
+    async def query_selector(self, selector: str) -> Frame:
+        return Frame()
+
+    async def screenshot(self, clip: object) -> None:
+        self.drawn += 1
+
+
+class Script:
+    """The script beside a View, which answers `settle` with these, one after the other."""
+
+    def __init__(self, *settled: Answer) -> None:
+        self.settled = [*settled]
+
+    async def __call__(self, request: Answer) -> Answer:
+        if request["op"] == "target":
+            return {"target": {"x": 1, "y": 1}}
+        return {"settled": True, **self.settled.pop(0)}
+
+
+async def act(mouse: RealInput, page: Any, *settled: Answer) -> Answer:
+    return await mouse.act(page, "1", {**CLICK}, Script(*settled))
+
+
+async def test_a_page_that_hangs_under_the_mouse_holds_it_for_a_bounded_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(real_input, "_PRESSED_WITHIN", 0.05)
+    monkeypatch.setattr(real_input, "_CLEANED_WITHIN", 0.05)
+    mouse, page = RealInput(), Page()
+    page.mouse.hangs = True
+    hanging = asyncio.create_task(act(mouse, page))
+    await page.mouse.moved.wait()
+    with pytest.raises(RequestTimeout, match="does not react to the mouse"):
+        await hanging
+    monkeypatch.undo()
+    page.mouse.hangs = False
+    assert (await act(mouse, page, {}))["done"] is True
+    assert page.mouse.done == ["move", "move", "down", "up"]
+
+
+async def test_while_the_mouse_is_in_use_another_act_ends_with_that_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(real_input, "_FREE_WITHIN", 0.05)
+    mouse, page = RealInput(), Page()
+    page.mouse.hangs = True
+    hanging = asyncio.create_task(act(mouse, page))
+    await page.mouse.moved.wait()
+    waiting = await act(mouse, Page())
+    assert (waiting["problem"], "in use in another View" in waiting["detail"]) == ("covered", True)
+    hanging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+
+
+async def test_a_press_that_met_nothing_is_done_again_after_a_picture() -> None:
+    page = Page()
+    assert (await act(RealInput(), page, {"unmet": True}, {}))["done"] is True
+    assert (page.mouse.done.count("down"), page.drawn) == (2, 1)
+    never = await act(RealInput(), page, *[{"unmet": True}] * 3)
+    assert never == {"problem": "covered", "detail": "The mouse did not reach it"}
