@@ -159,7 +159,7 @@ async function settle(view: ViewFrame, page: Document): Promise<object> {
   const now = acting;
   const settled = await (now?.settling ?? new Settling(view, page)).settled();
   const missed = now?.aim?.hasMissed ?? false;
-  const unmet = now?.aim !== undefined && now.action !== "hover" && !now.aim.hasMet;
+  const unmet = now?.aim !== undefined && now.action !== "hover" && !now.aim.hasMet && !missed;
   endActing();
   const secret = now?.target.secret ?? false;
   return { settled, missed, unmet, ignored: now !== undefined && isIgnored(now), secret };

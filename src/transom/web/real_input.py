@@ -27,7 +27,8 @@ Answer = dict[str, Any]
 Drive = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """Sends a request to the page of the View that is used: `Stage.drive`."""
 
-_PRESSED_WITHIN = 4.0  # seconds; a shield may be in front for half a second
+_PRESSED_WITHIN = 4.0  # seconds
+_IN_FRONT_WITHIN = 2.0  # a shield may be in front for half a second
 _CLEANED_WITHIN = 1.0
 _FREE_WITHIN = 5.0  # with the two above, that is what `aim.ts` waits for a press
 _TRIES = 3
@@ -208,7 +209,7 @@ async def _point_at(
     if not isinstance(x, int | float) or not isinstance(y, int | float):
         return _problem("hidden", _OUTSIDE)
     loop = asyncio.get_running_loop()
-    until = loop.time() + _PRESSED_WITHIN
+    until = loop.time() + _IN_FRONT_WITHIN
     while loop.time() < until:
         found = await frame.evaluate(_FIND_POINT, {"x": x, "y": y, "mayScroll": scrolls})
         if not found["isInside"]:
