@@ -22,8 +22,8 @@ export const copy = <Value>(value: Value): Value => parse(stringify(value)) as V
 /** A value as text, for people to read. It may be of another window, whose Error is not ours. */
 export function asText(value: unknown): string {
   try {
-    const isData = typeof value === "object" && value !== null && !("stack" in value);
-    // eslint-disable-next-line @typescript-eslint/no-base-to-string -- an Error says what it is
+    const isError = Object.prototype.toString.call(value) === "[object DOMException]"; // has no stack
+    const isData = typeof value === "object" && value !== null && !("stack" in value) && !isError;
     return String(isData ? stringify(value) : value);
   } catch {
     return typeof value;

@@ -158,16 +158,36 @@ class StageBrowser:
 
     async def wait_for(self, view_id: str, key: str, selector: str) -> None:
         """Wait until a View shows something: see `HeadlessSeat.wait_for`."""
+        inside = self._inside(view_id, key)
+        try:
+            await inside.locator(selector).first.wait_for(timeout=self._options.timeout * 1000)
+        except Exception as error:
+            text = f"View {view_id} does not show {selector}: {_short(error)}"
+            raise TransomError(text) from error
+
+    async def evaluate(self, view_id: str, key: str, script: str, timeout: float) -> Any:
+        """Run a function in a View's page: see `HeadlessSeat.evaluate`."""
+        try:
+            async with asyncio.timeout(timeout):  # Playwright's own is for finding the page
+                root = self._inside(view_id, key).locator(":root")
+                return await root.evaluate(script, timeout=timeout * 1000)
+        except TimeoutError:
+            text = f"The page of View {view_id} did not answer within {timeout:g} s"
+            raise TransomError(text) from None
+        except ViewClosed:
+            raise
+        except Exception as error:
+            text = f"The page of View {view_id} cannot be looked into: {_short(error)}"
+            raise TransomError(text) from error
+
+    def _inside(self, view_id: str, key: str) -> Any:
+        """Where Playwright finds what is in a View's page."""
         if self.page is None:
             raise ViewClosed(view_id, f"View {view_id} is not on the Stage")
         place: Any = self.page
         for frame in (f'[id="view-{key}"] iframe', "iframe", "iframe"):  # guard, sandbox, View
             place = place.frame_locator(frame)
-        try:
-            await place.locator(selector).first.wait_for(timeout=self._options.timeout * 1000)
-        except Exception as error:
-            text = f"View {view_id} does not show {selector}: {_short(error)}"
-            raise TransomError(text) from error
+        return place
 
     # --- its page ----------------------------------------------------------------------------
 
@@ -359,6 +379,18 @@ class HeadlessSeat(Seat):
             TransomError: it does not in time, or that is no selector.
         """
         await self._browser.wait_for(view_id, self.key_of(view_id), selector)
+
+    async def evaluate(self, view_id: str, script: str, *, timeout: float = 5.0) -> Any:
+        """Run a JavaScript function in the page of a View of this Host; what it returned.
+
+        It gets the page's root element. The page may have replaced whatever it calls: its answer
+        is the View's word.
+
+        Raises:
+            ViewClosed: it is not on the Stage.
+            TransomError: the page does not answer in time, or the function failed.
+        """
+        return await self._browser.evaluate(view_id, self.key_of(view_id), script, timeout)
 
 
 class HeadlessRenderer(HeadlessSeat):

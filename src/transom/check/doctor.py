@@ -1,0 +1,378 @@
+"""Opens a View as a host does, watches it, and says why it stays blank, blocked or cut off.
+
+1. The tool is called once, with the arguments that were given, or some that fit its schema.
+2. A page has `wait` seconds to complete the handshake. One that is loaded and does nothing more for
+   `quiet` seconds has had its time.
+3. A page may hang, leave, send garbage or be huge: every wait has an end, and what is kept of it is
+   limited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from transom.channel import Channel
+from transom.check.causes import Cause, Exchange, Measured, SeenView, ViewFacts, causes
+from transom.check.facts import ListedTool, ServedResource, TrialCall
+from transom.check.host_profiles import HostProfile
+from transom.check.observing import BrowserWatch, ObservedView
+from transom.check.schemas import fitting_arguments
+from transom.connections.upstream import Server, list_all
+from transom.errors import InvalidResult, ProtocolError, TransomError, UsageError
+from transom.host.settling import watch
+from transom.host.ui_resource import UIResource, load_ui_resource
+from transom.json_values import JsonObject, as_object, clean
+from transom.traffic import TrafficMessage
+from transom.types import ToolResult
+
+_VIEW = "view"  # its id
+_MAX_PAGE = 10 * 1024 * 1024  # bytes, as a Host accepts
+_ANSWERS_WITHIN = 3.0  # seconds that a page has to be looked into
+_LOOK_EVERY = 0.1  # a page that does nothing has no event
+_MORE_LOOKS = 3  # at a View that may be growing without end
+
+
+class ViewBrowser(Protocol):
+    """A renderer whose pages can be looked into: `HeadlessRenderer`."""
+
+    async def open(self, resource: UIResource) -> Channel:
+        """Show a View."""
+        ...
+
+    async def evaluate(self, view_id: str, script: str, *, timeout: float) -> Any:
+        """Run a JavaScript function in a View's page."""
+        ...
+
+
+OpenBrowser = Callable[[BrowserWatch, bool], AbstractAsyncContextManager[ViewBrowser]]
+"""Starts a browser that reports to this watch; with `eval` in pages, or without."""
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with a View; nothing, if there are no `causes`."""
+
+    tool: str | None
+    """The tool that opened it."""
+    uri: str | None
+    host: str
+    """The name of the profile of its host."""
+    causes: list[Cause]
+    """In order of likelihood."""
+    notes: list[str]
+    """Remarks about how it was looked at."""
+    page: str
+    """Its HTML, which the lines of causes are counted in."""
+
+
+async def diagnose(
+    server: Server,
+    tool: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    profile: HostProfile,
+    browser: OpenBrowser,
+    wait: float = 10.0,
+    quiet: float = 3.0,
+    settle: float = 1.0,
+) -> Diagnosis:
+    """Open the View of a tool in a browser, and say what is wrong with it.
+
+    Args:
+        server: a connected server.
+        tool: the tool that opens the View; not needed if there is only one.
+        arguments: what to call it with; by default what its schema requires, made up.
+        profile: the host whose View it is to be.
+        browser: starts a browser without a window:
+            `lambda watch, eval: HeadlessRenderer(csp="compat" if eval else "strict",
+            on_violation=watch.violation, on_console=watch.console, on_request=watch.request)`.
+        wait: seconds for the handshake.
+        quiet: seconds after which a page that is loaded and does nothing has had its time.
+        settle: seconds it is watched after it got the tool's result.
+
+    Raises:
+        UsageError: there is no such tool, or several that open a View and none is named.
+        TransomError: the server does not answer, or there is no browser.
+    """
+    tools = await _tools(server)
+    chosen = _choose(tools, tool)
+    facts = ViewFacts(tool=chosen, tools=tools)
+    notes: list[str] = []
+    if chosen is not None and (chosen.link or "").startswith("ui://"):
+        facts, shown = await _read(server, facts, chosen)
+        if shown is not None:
+            facts = await _call(server, facts, chosen, arguments)
+            if facts.made_up and facts.failure is not None:
+                notes.append(
+                    "The tool was called with arguments made from its schema, and failed: "
+                    f"{clean(facts.failure, 200)}. Give some that fit: "
+                    f"transom doctor TARGET {clean(chosen.name, 80)} ARGS"
+                )
+            visit = _Visit(server, shown, facts.call, profile, quiet=quiet, settle=settle)
+            view = await visit.run(browser, wait)
+            facts = msgspec.structs.replace(facts, view=view)
+    return Diagnosis(
+        tool=None if chosen is None else chosen.name,
+        uri=None if chosen is None else chosen.link,
+        host=profile.name,
+        causes=causes(facts, profile),
+        notes=notes,
+        page=facts.page,
+    )
+
+
+# --- the server ----------------------------------------------------------------------------------
+
+
+async def _tools(server: Server) -> tuple[ListedTool, ...]:
+    entries = await list_all(
+        lambda params: server.request("tools/list", params), "tools/list", "tools"
+    )
+    read = [msgspec.json.decode(entry) for entry in entries]
+    return tuple(ListedTool.from_entry(at, entry) for at, entry in enumerate(read, 1))
+
+
+def _choose(tools: Sequence[ListedTool], name: str | None) -> ListedTool | None:
+    if name is not None:
+        found = next((each for each in tools if each.name == name), None)
+        if found is None:
+            has = ", ".join(each.name for each in tools) or "none"
+            raise UsageError(f"the server has no tool {name}; it has: {clean(has, 500)}")
+        return found
+    opening = [each for each in tools if each.link is not None]
+    if len(opening) > 1:
+        names = ", ".join(each.name for each in opening)
+        raise UsageError(f"several tools open a View, name one: {clean(names, 500)}")
+    return opening[0] if opening else None
+
+
+async def _read(
+    server: Server, facts: ViewFacts, tool: ListedTool
+) -> tuple[ViewFacts, UIResource | None]:
+    """Read the page, as it is and as a Host does."""
+    uri = tool.link or ""
+    listed: list[JsonObject] = []
+    with suppress(ProtocolError, InvalidResult):  # a server need not list its pages
+        entries = await list_all(
+            lambda params: server.request("resources/list", params), "resources/list", "resources"
+        )
+        listed = [as_object(msgspec.json.decode(entry)) for entry in entries]
+    nothing: JsonObject = {}
+    entry = next((each for each in listed if each.get("uri") == uri), nothing)
+    result, failure = None, None
+    try:
+        answer = await server.request("resources/read", {"uri": uri})
+        result = as_object(msgspec.json.decode(answer))
+    except ProtocolError as error:
+        failure = str(error)
+    resource = ServedResource.from_answer(uri, (tool.name,), entry, result, failure)
+    too_large, shown = None, None
+    if (resource.html or "").strip():
+        try:
+            shown = await load_ui_resource(
+                server, view_id=_VIEW, server_name="server", uri=uri, max_bytes=_MAX_PAGE
+            )
+        except InvalidResult as error:
+            too_large = str(error) if "limit" in str(error) else None
+    uris = tuple(str(each.get("uri")) for each in listed)
+    more = {"listed": uris, "resource": resource, "too_large": too_large}
+    return msgspec.structs.replace(facts, **more), shown
+
+
+async def _call(
+    server: Server, facts: ViewFacts, tool: ListedTool, given: Mapping[str, Any] | None
+) -> ViewFacts:
+    schema = as_object(tool.raw.get("inputSchema"))
+    made_up = given is None and bool(schema.get("required"))
+    arguments = dict(given or {}) if not made_up else fitting_arguments(schema) or {}
+    result, fault, failure = None, None, None
+    try:
+        params = {"name": tool.name, "arguments": arguments}
+        result = as_object(msgspec.json.decode(await server.request("tools/call", params)))
+    except ProtocolError as error:
+        fault = (error.code, error.message)
+    except TransomError as error:
+        failure = str(error)
+    call = TrialCall(tool.name, arguments, result=result, fault=fault, failure=failure)
+    return msgspec.structs.replace(facts, call=call, made_up=made_up)
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+@cache
+def _script(name: str) -> str:
+    return Path(__file__).with_name(name).read_text("utf-8")
+
+
+class _Visit:
+    """One View, shown once, as a host with that profile shows it."""
+
+    def __init__(
+        self,
+        server: Server,
+        shown: UIResource,
+        call: TrialCall | None,
+        profile: HostProfile,
+        *,
+        quiet: float,
+        settle: float,
+    ) -> None:
+        self._server = server
+        self._shown = _as_shown_by(profile, shown)
+        self._call = call
+        self._profile = profile
+        self._quiet = quiet
+        self._settle = settle
+        self._watch = BrowserWatch()
+        self._hangs = False
+        self._before: Measured | None = None
+
+    async def run(self, browser: OpenBrowser, wait: float) -> SeenView:
+        """Show it; what was seen."""
+        profile = self._profile
+        offers = profile.host_capabilities
+        serves = offers is None or "serverTools" in offers or "serverResources" in offers
+        async with browser(self._watch, profile.eval is not False) as opened:
+            view = ObservedView(
+                await opened.open(self._shown),
+                name="transom doctor",
+                context={"theme": "light", **profile.host_context},
+                capabilities=None if offers is None else {**offers, "experimental": _PROBLEMS},
+                server=self._server if serves else None,
+            )
+            async with view:
+                initialized = await self._connected(view, opened, wait)
+                with suppress(TransomError):  # what was seen so far is what there is
+                    if initialized:
+                        await self._deliver(view, opened)
+                after = await self._measure(opened)
+        return SeenView(
+            initialized=initialized,
+            sent=_exchanges(view.messages),
+            strays=tuple(view.errors),
+            problems=tuple(view.problems),
+            blocked=tuple(self._watch.blocked),
+            lines=tuple(self._watch.lines),
+            requests=tuple(self._watch.requests),
+            before=self._before,
+            after=after,
+            hangs=self._hangs,
+        )
+
+    async def _connected(self, view: ObservedView, opened: ViewBrowser, wait: float) -> bool:
+        """Wait for the handshake, as long as there is hope; whether it was completed."""
+        ready = asyncio.ensure_future(view.bridge.initialized(timeout=wait))
+        stuck = asyncio.ensure_future(self._stuck(view, opened, wait))
+        await asyncio.wait({ready, stuck}, return_when=asyncio.FIRST_COMPLETED)
+        # A page that is stuck may be ready at the very same moment.
+        done = ready.done() and not ready.cancelled() and ready.exception() is None
+        for task in (ready, stuck):
+            task.cancel()
+        await asyncio.gather(ready, stuck, return_exceptions=True)
+        return done
+
+    async def _stuck(self, view: ObservedView, opened: ViewBrowser, wait: float) -> None:
+        """Return when the page is loaded and does nothing more, or does not respond."""
+        clock = asyncio.get_running_loop().time
+        end, quiet_since, seen = clock() + wait, clock(), -1
+        while clock() < end:
+            page = await self._measure(opened)
+            if self._hangs:
+                return
+            happened = view.count + self._watch.count
+            if happened != seen or page is None or page.state != "complete":
+                quiet_since, seen = clock(), happened
+            if clock() - quiet_since >= self._quiet:
+                return
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def _deliver(self, view: ObservedView, opened: ViewBrowser) -> None:
+        """Send it the tool's input and result, and watch what it does with them."""
+        bridge, call = view.bridge, self._call
+        self._before = await self._measure(opened)
+        await bridge.send_tool_input({} if call is None else call.arguments)
+        if call is not None and call.result is not None:
+            await bridge.send_tool_result(ToolResult.from_wire(call.result))
+        elif call is not None:
+            await bridge.send_tool_cancelled(call.failure or "the tool failed")
+        await watch(bridge, self._settle)
+        for _ in range(_MORE_LOOKS):
+            seen = SeenView(initialized=True, sent=_exchanges(view.messages)).heights
+            if len(seen) < 3 or not seen[-3] < seen[-2] < seen[-1]:
+                break
+            await watch(bridge, self._settle)
+
+    async def _measure(self, opened: ViewBrowser) -> Measured | None:
+        try:
+            async with asyncio.timeout(_ANSWERS_WITHIN):
+                found = await opened.evaluate(
+                    _VIEW, _script("measure.js"), timeout=_ANSWERS_WITHIN + 1
+                )
+        except TimeoutError:
+            self._hangs = True
+            return None
+        except TransomError:
+            return None  # it is being replaced by another one
+        self._hangs = False
+        try:
+            return msgspec.convert(found, Measured)
+        except msgspec.ValidationError:
+            return None  # the page has replaced what the script calls
+
+
+_PROBLEMS: dict[str, Any] = {"transom/problems": {}}
+_DOCTYPE_OR_HEAD = re.compile(
+    r"<head(?:\s[^>]*)?>|<html(?:\s[^>]*)?>|<!doctype[^>]*>", re.IGNORECASE
+)
+
+
+def _as_shown_by(profile: HostProfile, shown: UIResource) -> UIResource:
+    """The page as that host shows it."""
+    granted = shown.permissions
+    if granted is not None and profile.permissions is not None:
+        granted = {name: value for name, value in granted.items() if name in profile.permissions}
+    csp = shown.csp
+    if csp is not None and profile.csp_ignored is not None:
+        csp = {name: value for name, value in csp.items() if name not in profile.csp_ignored}
+    html = shown.html
+    if profile.storage is False:
+        found = [each.end() for each in _DOCTYPE_OR_HEAD.finditer(html[:10_000])]
+        at = found[-1] if found else 0
+        html = f"{html[:at]}<script>{_one_line('no_storage.js')}</script>{html[at:]}"
+    return msgspec.structs.replace(shown, html=html, csp=csp, permissions=granted)
+
+
+def _one_line(name: str) -> str:
+    """A script that moves no line of the page that it is put into."""
+    return " ".join(line.strip() for line in _script(name).splitlines() if "//" not in line)
+
+
+def _exchanges(messages: Sequence[TrafficMessage]) -> tuple[Exchange, ...]:
+    """What the View sent, each request with the error that answered it."""
+    decoded = [(each.from_host, each.message) for each in messages]
+    errors: dict[object, tuple[int, str]] = {}
+    for from_host, message in decoded:
+        error = as_object(as_object(message).get("error"))
+        if from_host and error:
+            code, text = error.get("code"), error.get("message")
+            key = as_object(message).get("id")
+            if isinstance(key, str | int):
+                errors[key] = (code if isinstance(code, int) else 0, str(text))
+    found: list[Exchange] = []
+    for from_host, message in decoded:
+        sent = as_object(message)
+        method = sent.get("method")
+        # What the sandbox around it reports is not the View's.
+        if not from_host and isinstance(method, str) and not method.startswith("transom/"):
+            key = sent.get("id")
+            error = errors.get(key) if isinstance(key, str | int) else None
+            found.append(Exchange(method, as_object(sent.get("params")), error))
+    return tuple(found)

@@ -1,0 +1,187 @@
+"""`transom doctor`, what it concludes: each broken server is named by its cause first."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Self
+
+import pytest
+
+from tests.check.doctor_servers import HEALTHY, SHOWN, UNOPENED, Broken, html, shows, when_ready
+from tests.check.fake import Server, tool
+from transom.check.causes import SeenView, ViewFacts, cause_texts, causes
+from transom.check.doctor import Diagnosis, diagnose
+from transom.check.facts import ListedTool, ServedResource
+from transom.check.host_profiles import host_profile
+from transom.check.observing import BrowserWatch
+from transom.connections import ServerConnection
+from transom.errors import UsageError
+from transom.types import ViewProblem
+from transom.web import HeadlessRenderer
+
+BY_DAY = {
+    *("script-error", "bare-import", "csp-script", "file-missing", "wrong-origin", "no-script"),
+    *("initialized-missing", "page-error", "call-denied", "csp-connect", "permission", "grows"),
+}
+
+
+@asynccontextmanager
+async def connected(server: Server) -> AsyncGenerator[ServerConnection]:
+    connection = ServerConnection("orders", server.connect)
+    try:
+        await connection.start()
+        await connection.negotiate()
+        yield connection
+    finally:
+        await connection.aclose()
+
+
+class Browsers:
+    """One browser for all Views of a test, and one more for those that may not use eval."""
+
+    def __init__(self) -> None:
+        self.watch = BrowserWatch()
+        self.renderers: dict[bool, HeadlessRenderer] = {}
+        self.stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.stack.aclose()
+
+    @asynccontextmanager
+    async def open(self, watch: BrowserWatch, evals: bool) -> AsyncGenerator[HeadlessRenderer]:
+        self.watch = watch
+        if evals not in self.renderers:
+            renderer = HeadlessRenderer(
+                csp="compat" if evals else "strict",
+                on_violation=lambda found: self.watch.violation(found),
+                on_console=lambda kind, text: self.watch.console(kind, text),
+                on_request=lambda url: self.watch.request(url),
+            )
+            self.renderers[evals] = await self.stack.enter_async_context(renderer)
+        yield self.renderers[evals]
+
+    async def diagnose(self, server: Server, **options: Any) -> Diagnosis:
+        profile = host_profile(options.pop("host", "plain"))
+        options = {"quiet": 0.5, "settle": 0.5, **options}
+        async with connected(server) as connection:
+            return await diagnose(connection, profile=profile, browser=self.open, **options)
+
+
+def check_named_first(case: Broken, found: Diagnosis) -> None:
+    assert [cause.id for cause in found.causes][:1] == [case.cause], found.causes
+    first = found.causes[0]
+    assert case.says in " ".join([first.text, *first.evidence, first.fix])
+    if case.where:
+        assert first.line is not None, first
+        assert case.where in found.page.splitlines()[first.line - 1]
+
+
+def no_browser(*_: object) -> Any:
+    pytest.fail("No browser is needed for this")
+
+
+@pytest.mark.parametrize("case", UNOPENED, ids=lambda case: f"{case.cause} {case.also}".strip())
+async def test_what_keeps_a_view_from_opening_is_found_without_a_browser(case: Broken):
+    async with connected(case.server) as server:
+        found = await diagnose(
+            server, case.tool, profile=host_profile(case.host), browser=no_browser
+        )
+    check_named_first(case, found)
+
+
+@pytest.mark.processes
+async def test_a_broken_view_is_named_by_its_cause_first_and_a_healthy_one_has_none():
+    async with Browsers() as browsers:
+        assert (await browsers.diagnose(HEALTHY)).causes == []
+        for case in [each for each in SHOWN if each.cause in BY_DAY and not each.also]:
+            check_named_first(case, await browsers.diagnose(case.server, host=case.host))
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+async def test_every_broken_view_is_named_by_its_cause_first():
+    async with Browsers() as browsers:
+        for case in SHOWN:
+            found = await browsers.diagnose(case.server, host=case.host, tool=case.tool)
+            check_named_first(case, found)
+
+
+def test_every_cause_has_a_broken_server():
+    named = {case.cause for case in (*UNOPENED, *SHOWN)}
+    # What is blocked is named by its directive; modules that can be loaded need a network.
+    known = {
+        "csp" if name.startswith("csp-") and name not in cause_texts() else name for name in named
+    }
+    assert known == cause_texts().keys() - {"wrong-import", "cors"}
+    assert len(named) > 50
+
+
+HOSTILE = {
+    "replaces what the doctor looks with": when_ready(
+        "Element.prototype.checkVisibility = () => { throw 1 }; Array.from = () => { throw 2 };"
+        "Object.defineProperty(Document.prototype, 'readyState', { value: {} });"
+    ),
+    "floods": when_ready("for (let n = 0; n < 20000; n++) size(n % 7 + 100);"),
+    "reloads itself": html("location.reload();"),
+    "empties itself": when_ready("document.open(); document.close();"),
+    "writes escapes": html("throw new Error('\\x1b[2J\\u202eevil');"),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+async def test_a_hostile_page_neither_hangs_nor_fools_the_doctor():
+    async with Browsers() as browsers:
+        for name, text in HOSTILE.items():
+            async with asyncio.timeout(60):
+                found = await browsers.diagnose(shows(text), wait=5.0)
+            said = str(found.causes)
+            assert not re.search(r"\\x1b|\\u202e", said), (name, said)
+
+
+PLAIN = host_profile("plain")
+
+
+def seen(view: SeenView, page: str = html()) -> ViewFacts:
+    answer = shows(page).read("ui://orders/list.html")["result"]
+    resource = ServedResource.from_answer("ui://orders/list.html", (), {}, answer, None)
+    entry = tool("show", _meta={"ui": {"resourceUri": "ui://orders/list.html"}})
+    return ViewFacts(tool=ListedTool.from_entry(1, entry), resource=resource, view=view)
+
+
+def test_what_is_said_of_a_page_has_nothing_that_a_terminal_obeys():
+    problem = ViewProblem("error", "\x1b[2Jboom\u202e\nsecond line")
+    [cause] = causes(seen(SeenView(initialized=True, problems=(problem,))), PLAIN)
+    assert cause.evidence == ("[2Jboom second line",)
+
+
+def test_a_module_that_lacks_a_name_and_a_server_that_refuses_the_origin_are_named():
+    said = "SyntaxError: The requested module 'https://x.example/a.js' does not provide an export "
+    view = SeenView(initialized=False, lines=(("error", f"{said}named 'App'"),))
+    assert [cause.id for cause in causes(seen(view), PLAIN)] == ["wrong-import"]
+    said = (
+        "Access to fetch at 'https://api.example.com/x' from origin 'null' has been blocked by "
+        "CORS policy: No 'Access-Control-Allow-Origin' header is present."
+    )
+    view = SeenView(initialized=True, lines=(("error", said),))
+    assert [cause.id for cause in causes(seen(view), PLAIN)] == ["cors"]
+
+
+def test_what_every_page_may_use_in_a_host_is_no_cause_there():
+    blocked = (("script-src-elem", "https://esm.sh/react"),)
+    view = SeenView(initialized=True, blocked=blocked)
+    assert [cause.id for cause in causes(seen(view), PLAIN)] == ["csp-script"]
+    assert causes(seen(view), host_profile("claude")) == []
+
+
+async def test_a_tool_that_does_not_exist_or_is_one_of_several_is_not_a_cause():
+    two = [tool(name, _meta={"ui": {"resourceUri": "ui://a/b"}}) for name in ("one", "two")]
+    async with connected(Server(tools=two)) as server:
+        with pytest.raises(UsageError, match="name one: one, two"):
+            await diagnose(server, profile=PLAIN, browser=no_browser)
+        with pytest.raises(UsageError, match="no tool three; it has: one, two"):
+            await diagnose(server, "three", profile=PLAIN, browser=no_browser)
