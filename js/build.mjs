@@ -22,7 +22,12 @@ const PACKAGE = { transom: "transom", webmcp: "webmcp_bundle", react: "react" };
 /** What these load. */
 const LOADED = { zod: "zod" };
 /** Modules of pages that show Views; bundlers import `views` as well, as `transom/elements`. */
-const SHOWING = { views: "views_bundle", stage: "stage", elements: "elements_script" };
+const SHOWING = {
+  views: "views_bundle",
+  stage: "stage",
+  elements: "elements_script",
+  dev: "dev/main",
+};
 /** Classic scripts: what goes into a page, what follows in some pages, and what the frames around a View
  * load. */
 const SCRIPTS = {
@@ -73,8 +78,8 @@ const stylesheets = {
 const share = {
   name: "share",
   setup({ onResolve }) {
-    onResolve({ filter: /^\.\/(transom|views_bundle|zod)\.js$/ }, ({ path }) => ({
-      path: SHARED[path],
+    onResolve({ filter: /^\.\.?\/(transom|views_bundle|zod)\.js$/ }, ({ path }) => ({
+      path: SHARED[path.replace("../", "./")],
       external: true,
     }));
   },

@@ -32,7 +32,7 @@ UP_TO_SESSION = BOTTOM | {
 UP_TO_CONNECTIONS = UP_TO_SESSION | {"mcptypes", "state_files", "connections", "drive"}
 UP_TO_HOST = UP_TO_CONNECTIONS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
-EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "cli"}
+EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "dev", "cli"}
 
 MAY_IMPORT = {
     "errors": set[str](),
@@ -65,6 +65,7 @@ MAY_IMPORT = {
     "agents": UP_TO_HOST,
     "gateway": UP_TO_SERVING,
     "check": UP_TO_HOST,
+    "dev": UP_TO_SERVING | {"web", "check"},
     "cli": EVERYTHING,
     "__main__": {"cli"},
 }
@@ -102,6 +103,7 @@ PACKAGES = {
     "agents": {"msgspec"} | MCP,
     "gateway": {"msgspec", "ruamel", "starlette", "tomlkit"} | MCP,
     "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
+    "dev": {"msgspec", "watchfiles"},
     "cli": {"msgspec", "rich"} | MCP,
     "__main__": set[str](),
 }

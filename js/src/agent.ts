@@ -168,7 +168,7 @@ function save({ name, mime, data }: DownloadedFile): void {
 
 /** What the page knows about its user. */
 export const surroundings = (
-  own: Pick<Surroundings, "theme" | "containerDimensions">,
+  own: Pick<Surroundings, "theme"> & Partial<Surroundings>,
 ): PageMessage => ({
   do: "surroundings",
   value: {

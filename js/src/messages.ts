@@ -219,7 +219,16 @@ export type PlaceMessage =
   | { do: "elsewhere"; view: string }
   | { do: "absent"; view: string; reason: string; again: boolean };
 
-export type HostMessage = ViewMessage | StageMessage | PlaceMessage;
+/**
+ * Messages for the page of `transom dev` alone: the value of a panel, new entries of a log (`clear`: and
+ * none of the old ones), and the answer to a request.
+ */
+export type DevMessage =
+  | { do: "panel"; name: string; value: unknown }
+  | { do: "log"; name: string; entries: unknown[]; clear?: boolean }
+  | { do: "reply"; id: number; result?: unknown; error?: string };
+
+export type HostMessage = ViewMessage | StageMessage | PlaceMessage | DevMessage;
 
 // --- to the host ----------------------------------------------------------------------------------
 
@@ -240,7 +249,8 @@ export interface Surroundings {
   userAgent: string;
   platform: "web";
   deviceCapabilities: { touch: boolean; hover: boolean };
-  containerDimensions?: Size;
+  containerDimensions?: Partial<Size>;
+  safeAreaInsets?: { top: number; right: number; bottom: number; left: number };
 }
 
 /** `value` of `broken`: the browser did not load its frame. */
@@ -255,7 +265,9 @@ export type PageMessage =
   | { do: "closed" | "reload" | "retry"; view: string }
   /** The answer to `Drive`, as JSON that nobody has looked into: the View may have written it. */
   | { do: "driven"; view: string; id: number; answer: string }
-  | { do: "control"; view: string; value: boolean };
+  | { do: "control"; view: string; value: boolean }
+  /** What the author asks for on the page of `transom dev`. */
+  | { do: "request"; request: { id: number; name: string; arguments: object } };
 
 // --- the frames around a View ---------------------------------------------------------------------
 

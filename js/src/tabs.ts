@@ -21,10 +21,13 @@ const channel = new BroadcastChannel(`transom ${location.pathname}`);
 
 /** The token comes in the fragment, which no server or View ever sees, and leaves it at once. */
 export function takeToken(): string {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const given = fragment.get("token");
   if (given) {
     sessionStorage.setItem(TOKEN, given);
-    history.replaceState(null, "", location.pathname);
+    fragment.delete("token");
+    const rest = fragment.toString();
+    history.replaceState(null, "", rest ? `${location.pathname}#${rest}` : location.pathname);
   }
   return given ?? sessionStorage.getItem(TOKEN) ?? "";
 }

@@ -50,6 +50,7 @@ PATIENCE = 100
 """Seconds for a server to answer, or a View to open, on a machine that may be busy."""
 
 STAYS = {
+    r"transom dev": "Press Ctrl-C to end it.",
     r"transom open (?!.*--headless)": "Opened",
     r"transom gateway .*--http": "The gateway listens at",
 }

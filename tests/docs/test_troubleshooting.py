@@ -38,7 +38,7 @@ def texts() -> list[str]:
     return [text for file in SOURCE.rglob("*.py") for text in strings(file)]
 
 
-SCRIPTS = "\n".join(file.read_text() for file in (ROOT / "js" / "src").iterdir())
+SCRIPTS = "\n".join(file.read_text() for file in (ROOT / "js" / "src").rglob("*.*s"))
 
 
 @pytest.mark.parametrize("message", [each for each in MESSAGES if each not in OF_THE_SYSTEM])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,11 +17,14 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from transom.background import stop
 from transom.check.schemas import schema_error
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.cli.positions import find_position
 from transom.connections.targets import Target, identity_of
+from transom.dev.files import source_files, watch_files
+from transom.dev.starting import ServerStarter
 from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, act_request
 from transom.errors import (
     SERVER_ERROR,
@@ -194,9 +196,6 @@ _INTERRUPTED = 130
 _SETTLE = 0.5  # seconds in which reports of what was blocked still arrive
 _PICTURES = 10  # of a View that goes on moving
 _BETWEEN = 0.15  # seconds from one to the next
-_LOOK_EVERY = 0.3  # seconds between two looks at the files that are watched
-_WATCHED = {".py", ".html", ".htm", ".js", ".mjs", ".css", ".json", ".svg", ".toml"}
-_MOST_WATCHED = 5000
 
 
 def run(options: OpenOptions) -> int:
@@ -223,11 +222,11 @@ def run(options: OpenOptions) -> int:
                 options.tool,
                 arguments,
                 steps,
-                name=_name_of(options.target, target),
+                name=name_of(options.target, target),
                 wait=options.wait,
                 screenshot=None if options.screenshot is None else options.screenshot.write_bytes,
                 stay=not options.headless,
-                watched=_folder_of(options.target) if options.watch else None,
+                watched=folder_of(options.target) if options.watch else None,
             )
         )
     except (TransomError, OSError) as error:
@@ -253,7 +252,7 @@ def _reason(server: str, error: Exception) -> str:
     return str(error)
 
 
-def _folder_of(target: str) -> Path:
+def folder_of(target: str) -> Path:
     """Where the files of a server are that runs here."""
     file = Path(target.rpartition(":")[0] if ".py:" in target else target)
     return file.absolute().parent if file.is_file() else Path.cwd()
@@ -262,7 +261,7 @@ def _folder_of(target: str) -> Path:
 def _make_command(options: OpenOptions, program: str, recorder: Recorder | None) -> OpenCommand:
     on_event = _print_json if options.json else EventPrinter().print
     on_violation = partial(report_violation, on_event)
-    folder = _folder_of(options.target)
+    folder = folder_of(options.target)
     if options.headless:
         renderer = HeadlessRenderer(
             csp=options.csp, timeout=options.timeout, on_violation=on_violation
@@ -367,7 +366,7 @@ def _check_screenshot(path: Path | None, *, headless: bool) -> None:
         raise UsageError(f"--screenshot {path}: a picture cannot be saved there")
 
 
-def _name_of(text: str, target: list[str] | str) -> str:
+def name_of(text: str, target: list[str] | str) -> str:
     """What to call the server: Views are named after it."""
     if isinstance(target, str):
         return name_of_url(target)
@@ -445,7 +444,7 @@ class OpenCommand:
         or until the View shows something that this selector finds.
         """
 
-        async def steps() -> None:
+        async def steps(server: Target) -> None:
             await host.add_server(name, server, timeout=self._timeout)
             if self._before is not None:
                 await self._before()
@@ -469,8 +468,9 @@ class OpenCommand:
             host.on_view_closed(self._closed)
             host.on_tools_changed(self._tools_changed)
             if watched is not None:
-                await self._repeat(steps, name, watched)
-            await steps()
+                with ServerStarter(server) as starter:
+                    await self._repeat(steps, name, starter, watched)
+            await steps(server)
             if stay:
                 await asyncio.Event().wait()
             if self._view is not None:
@@ -479,20 +479,27 @@ class OpenCommand:
                 await self._view.close("all is done")
 
     async def _repeat(
-        self, steps: Callable[[], Awaitable[None]], server: str, folder: Path
+        self,
+        steps: Callable[[Target], Awaitable[None]],
+        name: str,
+        starter: ServerStarter,
+        folder: Path,
     ) -> NoReturn:
+        changes = watch_files(folder)
         while True:
-            before = _state_of(folder)
+            changed = asyncio.ensure_future(anext(changes))
             try:
-                await steps()
-            except TransomError as error:
-                self._on_trouble(_reason(server, error))
-            while (after := _state_of(folder)) == before:  # noqa: ASYNC110 - files have no events
-                await asyncio.sleep(_LOOK_EVERY)
-            changed = sorted({file for file, _ in before ^ after})
-            self._event("changed", files=[str(file.relative_to(folder)) for file in changed])
+                try:
+                    await steps(starter.target)
+                except TransomError as error:
+                    self._on_trouble(_reason(name, error))
+                starter.prepare()
+                files = await changed
+            finally:
+                await stop(changed)
+            self._event("changed", files=[str(file.relative_to(folder)) for file in files])
             with suppress(TransomError):  # it may not have come up
-                await self._host.remove_server(server)
+                await self._host.remove_server(name)
 
     async def _open(self, tool: str | None, arguments: Mapping[str, Any]) -> View:
         host = self._host
@@ -596,7 +603,7 @@ class OpenCommand:
             return
         details: Event = msgspec.to_builtins(problem)
         if problem.is_in_page and problem.line is not None:
-            files = () if self._folder is None else [file for file, _ in _state_of(self._folder)]
+            files = () if self._folder is None else source_files(self._folder)
             given = self._page_of(view.id), problem.line, problem.column or 1
             if (found := find_position(*given, files)) is not None:
                 details |= msgspec.to_builtins(found)
@@ -629,22 +636,6 @@ async def _settled_picture(view: View) -> bytes:
         if picture == before:
             break
     return picture
-
-
-_SKIPPED = re.compile(r"\..*|__pycache__|node_modules|venv")
-
-
-def _state_of(folder: Path) -> set[tuple[Path, int]]:
-    """The files of a folder that a server or its pages are made of, with when they changed."""
-    found: set[tuple[Path, int]] = set()
-    for where, folders, files in os.walk(folder):
-        folders[:] = [each for each in folders if not _SKIPPED.fullmatch(each)]
-        for file in files:
-            path = Path(where, file)
-            if path.suffix in _WATCHED and len(found) < _MOST_WATCHED:
-                with suppress(OSError):  # it was there a moment ago
-                    found.add((path, path.stat().st_mtime_ns))
-    return found
 
 
 def report_violation(on_event: Callable[[Event], object], violation: Violation) -> None:

@@ -523,6 +523,50 @@ def _rule_ids(text: str) -> list[str]:
     return [part.strip().upper() for part in text.split(",") if part]
 
 
+class DevOptions(argparse.Namespace):
+    """`transom dev --help` explains each."""
+
+    target: str
+    header: list[str]
+    no_open: bool
+    port: int
+    csp: CspMode
+    ephemeral: bool
+    timeout: float
+
+
+def _dev() -> Command:
+    command = Command(
+        "dev",
+        "transom.cli.dev",
+        "[OPTIONS] TARGET",
+        """\
+Develop a server: see its tools, its Views and what goes over the wire, while you edit it.
+
+One page in your browser has everything: the server's tools with a form for each, the View as a
+host shows it, the View's own tools, all messages, and what is wrong. Whenever you save a file of
+the server or its pages, in the folder of the TARGET file or else in the current one, the server is
+started again and the last View is opened again. It stays until you press Ctrl-C.
+
+Exit codes: 0 you ended it, 2 the command line is not valid, or the page cannot be served.""",
+        DevOptions,
+    )
+    command.argument("target", "TARGET", _TARGET_HELP)
+    _add_header(command)
+    command.flag("--no-open", "Do not open a browser: print the address of the page.")
+    _add_port(command)
+    command.choice("--csp", _CSP, _CSP_HELP)
+    command.flag("--ephemeral", _EPHEMERAL_HELP)
+    command.option(
+        "--timeout",
+        "SECONDS",
+        "For the server's start, the View's opening and each call.",
+        type=number(0.1),
+        default=30.0,
+    )
+    return command
+
+
 class CheckOptions(argparse.Namespace):
     """`transom check --help` explains each."""
 
@@ -776,6 +820,7 @@ COMMANDS: Mapping[str, Callable[[], Command]] = {
     "gateway install": _install,
     "gateway uninstall": _uninstall,
     "open": _open,
+    "dev": _dev,
     "check": _check,
     "login": _login,
     "logout": _logout,

@@ -143,6 +143,10 @@ class ServerProcess:
             self._stderr.release()
         return found
 
+    async def last_output(self) -> str:
+        """The end of its standard error, once it is gone."""
+        return await self._stderr.last_output()
+
     async def _how_it_ended(self, error: ChannelClosed) -> str:
         if self._closing is not None:
             return str(error)

@@ -24,7 +24,8 @@ from transom.traffic import TrafficListener
 
 Target = Any
 """A command as a list of words, the URL of a streamable HTTP server or a `RemoteServer`, an
-`MCPServer` or `FastMCP` object, a connected client of the SDK, or a `Server` of your own."""
+`MCPServer` or `FastMCP` object, a connected client of the SDK, a `ServerOpener` or a `Server` of
+your own."""
 
 
 class RemoteServer(msgspec.Struct, frozen=True):
@@ -51,6 +52,18 @@ class RemoteServer(msgspec.Struct, frozen=True):
     logins: Path | None = None
     client: OAuthClient | None = None
     scope: str | None = None
+
+
+class ServerOpener(msgspec.Struct, frozen=True):
+    """A server that is reached in a way of your own.
+
+    Args:
+        open: called once for each connection; returns the `Channel` to the server.
+        identity: identifies the server, as `identity_of` does.
+    """
+
+    open: Connect
+    identity: str = ""
 
 
 async def connect(
@@ -107,6 +120,8 @@ def identity_of(
     """
     if isinstance(target, str | RemoteServer):
         return target if isinstance(target, str) else target.url
+    if isinstance(target, ServerOpener):
+        return target.identity
     if not _is_command(target):
         return ""
     words = [os.fspath(word) for word in target]
@@ -145,6 +160,8 @@ def way_to(
                 f"{shlex.split(remote.url) or ['python', 'server.py']}"
             )
         return lambda: reach_remote(remote, max_bytes=max_bytes)
+    if isinstance(target, ServerOpener):
+        return target.open
     if _is_command(target):
         return lambda: ServerProcess.start(
             [os.fspath(word) for word in target],

@@ -21,6 +21,7 @@ import msgspec
 
 from transom.background import Background, Debounced, logs_errors
 from transom.connections.targets import Target
+from transom.connections.upstream import Server
 from transom.drive.tools import ActCall, Drive, LookCall, read_call
 from transom.errors import (
     INVALID_PARAMS,
@@ -347,6 +348,14 @@ class Host(ToolHost):
             raise UsageError(f"{name} is the id of a View: choose another name for the server")
         settings = ViewSettings(open_views, reuse_views)
         await self._servers.add(name, target, timeout, settings)
+
+    def server(self, name: str) -> Server:
+        """A server, for requests that no model makes.
+
+        Raises:
+            ConnectionClosed: there is none of that name, or it is gone.
+        """
+        return self._servers.server(name)
 
     async def remove_server(self, name: str) -> None:
         """Close a server's Views and disconnect it.

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -39,7 +40,6 @@ _HELLO_WITHIN = 5.0
 _MAX_COOKIES = 50  # that are expired by one response
 _COOKIE_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MAX_REPORT = 16 * 1024
-_STAGE = ("stage.js", "views.js", "stage.css")
 _SANDBOX = ("sandbox.js", "drive.js")
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _ALWAYS = {
@@ -94,10 +94,13 @@ async def _missing(_: Request, error: Exception) -> Response:
 # --- the Stage -------------------------------------------------------------------------------
 
 
-def stage_app(stage: Stage, *, shared: bool = False) -> Starlette:
+def stage_app(
+    stage: Stage, *, shared: bool = False, page: Literal["stage", "dev"] = "stage"
+) -> Starlette:
     """The Stage's page and socket. Mount it anywhere; `stage.origin` must say where.
 
-    `shared`: the page may show the Views of other Stages on this machine as well.
+    `shared`: the page may show the Views of other Stages on this machine as well. `page`: which
+    page it is, that of `transom dev` or the one that shows nothing but Views.
     """
 
     def here(host: str | None) -> bool:
@@ -122,8 +125,8 @@ def stage_app(stage: Stage, *, shared: bool = False) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/", serve("stage.html")),
-            *(Route(f"/{name}", serve(name)) for name in _STAGE),
+            Route("/", serve(f"{page}.html")),
+            *(Route(f"/{name}", serve(name)) for name in (f"{page}.js", "views.js", f"{page}.css")),
             WebSocketRoute("/socket", socket),
         ],
         exception_handlers={HTTPException: _missing},

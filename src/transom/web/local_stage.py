@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from transom.background import Background, ignore, stop
@@ -42,6 +42,18 @@ class PageBrowser(Protocol):
 
     def view_unloaded(self, stage: Stage) -> None:
         """The browser did not load the frame of a View."""
+        ...
+
+
+class PagePanels(Protocol):
+    """What a page has beside Views, and asks for."""
+
+    def page_connected(self) -> None:
+        """A new page is there, and knows nothing yet."""
+        ...
+
+    def request_received(self, request: dict[str, Any]) -> None:
+        """The page asks for something."""
         ...
 
 
@@ -151,6 +163,7 @@ class LocalStage(StageListener):
         storage: has the persistent origins of Views; None: they have none.
         on_violation: called with everything that a View's policy blocked.
         on_unopened: called with the address when a page is needed but could not be opened.
+        panels: what the page has beside Views: it is the page of `transom dev`.
     """
 
     def __init__(
@@ -167,6 +180,7 @@ class LocalStage(StageListener):
         storage: ViewStorage | None,
         on_violation: Callable[[Violation], object] | None,
         on_unopened: Callable[[str], object] | None = None,
+        panels: PagePanels | None = None,
     ) -> None:
         self.options = options
         self.stage = Stage(listener=self, on_violation=on_violation, csp=csp)
@@ -175,8 +189,14 @@ class LocalStage(StageListener):
             self.stage.patience = min(self.stage.patience, max_away)
         self._storage = storage
         self._server = StageServer(
-            self.stage, ports=ports, storage=storage, shared=share, clears=self._take_cleared
+            self.stage,
+            ports=ports,
+            storage=storage,
+            shared=share,
+            clears=self._take_cleared,
+            page="stage" if panels is None else "dev",
         )
+        self._panels = panels
         self._sharing = RunningStages(self.stage) if share else None
         self._browser = browser
         self._page_timeout = page_timeout
@@ -299,6 +319,13 @@ class LocalStage(StageListener):
         """Send a new page what the one before was sent."""
         self._send_notice()
         self._send_clearing()
+        if self._panels is not None:
+            self._panels.page_connected()
+
+    def request_received(self, stage: Stage, request: dict[str, Any]) -> None:  # noqa: ARG002
+        """Pass on what the page asks for beside Views."""
+        if self._panels is not None:
+            self._panels.request_received(request)
 
     def surroundings_changed(self, stage: Stage) -> None:
         """Send all Views what the page knows about its user."""

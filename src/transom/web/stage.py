@@ -28,7 +28,13 @@ from transom.errors import PeerError, Refused, TransomError, UsageError, ViewClo
 from transom.host.grants import Grant
 from transom.host.ui_resource import UIResource
 from transom.json_values import clean, spelled_name
-from transom.types import ContainerDimensions, DeviceCapabilities, DisabledTool, Tool
+from transom.types import (
+    ContainerDimensions,
+    DeviceCapabilities,
+    DisabledTool,
+    SafeAreaInsets,
+    Tool,
+)
 from transom.web.cards import BY_USER, MAX_REASON, MAX_TITLE, Answer, GoneView, GoneViews, Questions
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.driving import Driving
@@ -73,6 +79,7 @@ class _Surroundings(msgspec.Struct, rename="camel", omit_defaults=True):
     platform: Literal["web", "desktop", "mobile"] | None = None
     device_capabilities: DeviceCapabilities | None = None
     container_dimensions: ContainerDimensions | None = None
+    safe_area_insets: SafeAreaInsets | None = None
 
 
 class _PageMessage(msgspec.Struct):
@@ -84,7 +91,7 @@ class _PageMessage(msgspec.Struct):
     the browser did not load it), or a message of it was not forwarded (`refused`). Its page has
     `vanished` from its frame: it navigated away, or crashed. What was asked of its page is
     answered (`driven`), or the user takes control of it (`control`). The `surroundings` of the user
-    changed, or the `place` of a View.
+    changed, or the `place` of a View. A page with more than Views sends a `request` of its own.
     """
 
     do: str
@@ -98,6 +105,7 @@ class _PageMessage(msgspec.Struct):
     value: bool | str | _Surroundings = False
     fields: dict[str, Any] | None = None
     answer: str = ""
+    request: dict[str, Any] | None = None
 
 
 _decode_page_message = msgspec.json.Decoder(_PageMessage).decode
@@ -126,6 +134,9 @@ class StageListener(Protocol):
 
     def place_changed(self, stage: Stage, key: str, wish: Wish) -> None:
         """The page has a place for a View, or has none any more."""
+
+    def request_received(self, stage: Stage, request: dict[str, Any]) -> None:
+        """The page has sent a request that is about neither a View nor a question."""
 
     def view_unloaded(self, stage: Stage) -> None:
         """The browser did not load the frame of a View."""
@@ -570,6 +581,9 @@ class Stage:
             case _PageMessage(do="place", view=view, value=str() as value) if value in _WISHES:
                 if self._listener is not None:
                     self._listener.place_changed(self, view[:_MAX_KEY], _WISHES[value])
+            case _PageMessage(do="request", request=dict() as request):
+                if self._listener is not None:
+                    self._listener.request_received(self, request)
             case _PageMessage(view=view) if view in self._views:
                 self._handle_view_message(self._views[view], message)
             case _PageMessage(view=view) if view in self.gone:

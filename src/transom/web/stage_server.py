@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -64,6 +64,7 @@ class StageServer:
         storage: has the ports of earlier runs.
         shared: whether the page may show the Views of other Stages on this machine as well.
         clears: says whether the browser should delete its storage for the origin with a `Host`.
+        page: which page it is: see `stage_app`.
     """
 
     def __init__(
@@ -74,12 +75,14 @@ class StageServer:
         storage: ViewStorage | None = None,
         shared: bool = False,
         clears: Callable[[str], bool] = lambda _: False,
+        page: Literal["stage", "dev"] = "stage",
     ) -> None:
         self.stage = stage
         self._ports = ports
         self._storage = storage
         self._shared = shared
         self._clears = clears
+        self._page: Literal["stage", "dev"] = page
         self._resources = AsyncExitStack()
 
     @property
@@ -96,7 +99,7 @@ class StageServer:
         serving = serve(
             _by_port(
                 {
-                    page_port: stage_app(self.stage, shared=self._shared),
+                    page_port: stage_app(self.stage, shared=self._shared, page=self._page),
                     sandbox_port: sandbox_app(self.stage.sandboxes, self._clears),
                 }
             ),

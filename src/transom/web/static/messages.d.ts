@@ -219,7 +219,26 @@ export type PlaceMessage = Offer | {
     reason: string;
     again: boolean;
 };
-export type HostMessage = ViewMessage | StageMessage | PlaceMessage;
+/**
+ * Messages for the page of `transom dev` alone: the value of a panel, new entries of a log (`clear`: and
+ * none of the old ones), and the answer to a request.
+ */
+export type DevMessage = {
+    do: "panel";
+    name: string;
+    value: unknown;
+} | {
+    do: "log";
+    name: string;
+    entries: unknown[];
+    clear?: boolean;
+} | {
+    do: "reply";
+    id: number;
+    result?: unknown;
+    error?: string;
+};
+export type HostMessage = ViewMessage | StageMessage | PlaceMessage | DevMessage;
 /** What the page of an application wants with a View: see `transom.web.stage.Wish`. */
 export type Wish = "free" | "take" | "again" | "gone";
 export interface Size {
@@ -238,7 +257,13 @@ export interface Surroundings {
         touch: boolean;
         hover: boolean;
     };
-    containerDimensions?: Size;
+    containerDimensions?: Partial<Size>;
+    safeAreaInsets?: {
+        top: number;
+        right: number;
+        bottom: number;
+        left: number;
+    };
 }
 /** `value` of `broken`: the browser did not load its frame. */
 export type PageMessage = {
@@ -286,6 +311,15 @@ export type PageMessage = {
     do: "control";
     view: string;
     value: boolean;
+}
+/** What the author asks for on the page of `transom dev`. */
+ | {
+    do: "request";
+    request: {
+        id: number;
+        name: string;
+        arguments: object;
+    };
 };
 /** What the frames around a View, and the View, may do. */
 export declare const FLAGS = "allow-scripts allow-same-origin allow-forms";

@@ -1,0 +1,42 @@
+/** What is on screen, as the fragment of the page's address. */
+import { isObject, type JsonObject } from "../json.js";
+
+export interface Place {
+  tool?: string;
+  args?: JsonObject;
+  tab?: string;
+  theme?: string;
+  width?: string;
+  mode?: string;
+  locale?: string;
+  zone?: string;
+}
+
+const WORDS = ["tool", "tab", "theme", "width", "mode", "locale", "zone"] as const;
+
+/** Read a fragment; what it gets wrong is left out. */
+export function readPlace(fragment: string): Place {
+  const given = new URLSearchParams(fragment.replace(/^#/, ""));
+  const place: Place = {};
+  for (const word of WORDS) {
+    const value = given.get(word);
+    if (value) place[word] = value;
+  }
+  try {
+    const args: unknown = JSON.parse(given.get("args") ?? "null");
+    if (isObject(args)) place.args = args;
+  } catch {
+    // a link that was cut off
+  }
+  return place;
+}
+
+/** The fragment for a place; nothing if it says nothing. */
+export function writePlace(place: Place): string {
+  const words = WORDS.flatMap((word): [string, string][] =>
+    place[word] ? [[word, place[word]]] : [],
+  );
+  const args = place.args && Object.keys(place.args).length > 0 ? place.args : undefined;
+  if (args) words.push(["args", JSON.stringify(args)]);
+  return words.length > 0 ? `#${new URLSearchParams(words)}` : "";
+}

@@ -1,0 +1,143 @@
+/** The page of `transom dev`. */
+import { takeToken } from "../tabs.js";
+import { element, Questions, socketUrl, View, Views } from "../views_bundle.js";
+import { readPlace, writePlace, type Place } from "./deep_link.js";
+import { DevHost } from "./host.js";
+import { byId } from "./parts.js";
+import { showCall } from "./result.js";
+import { HostControls } from "./surroundings.js";
+import { TabList } from "./tab_list.js";
+import { Tools, type ShownCall } from "./tools.js";
+
+/** The server that is developed, as the session shows it. */
+interface ServerState {
+  state: "starting" | "running" | "failed" | "lost";
+  reason?: string;
+  output?: string;
+  changed?: string[];
+  ms?: number;
+}
+
+const ENDED = "transom dev has ended. Start it again, and this page continues at its new address.";
+const UNKNOWN = "This address is not valid any more. Open the one that transom dev prints now.";
+const AWAY = "No connection to transom dev. Trying again…";
+
+const token = takeToken();
+let place: Place = readPlace(location.hash);
+const wanted = place; // what the link asked for, until it is shown
+
+function keepPlace(changes: Place): void {
+  place = { ...place, ...changes };
+  history.replaceState(null, "", writePlace(place) || location.pathname);
+}
+
+customElements.define("transom-view", View);
+
+const stage = byId("views");
+const views = new Views(() => {
+  const view = new View();
+  stage.prepend(view); // while a new one opens, the old one may still be there
+  return view;
+});
+const questions = new Questions(byId("questions"), {
+  onShown: (agent, question) => views.pointAt(agent, question?.view),
+});
+const host = new DevHost(
+  { url: socketUrl(location.href), token },
+  {
+    views,
+    questions,
+    onState(state, why) {
+      const banner = byId("banner");
+      banner.hidden = state === "connected" || state === "connecting";
+      if (state === "reconnecting") banner.textContent = AWAY;
+      if (state === "over") banner.textContent = why === "unknown" ? UNKNOWN : ENDED;
+      if (state === "connected") controls.send();
+    },
+    onNotice(text) {
+      byId("notice").textContent = text;
+      byId("notice").hidden = !text;
+    },
+  },
+);
+const controls = new HostControls(host, views, keepPlace);
+const tabs = new TabList(byId("tabs"), { result: byId("result") }, (tab) => {
+  keepPlace({ tab });
+});
+const tools = new Tools(
+  host,
+  { list: byId("tool-list"), form: byId("tool-form") },
+  (tool, args) => {
+    keepPlace({ tool, args });
+  },
+);
+
+// --- the server -----------------------------------------------------------------------------------
+
+const WORDS = { starting: "Starting…", running: "Running", failed: "Failed", lost: "Ended" };
+
+host.onPanel("target", ({ name, shown }: { name: string; shown: string }) => {
+  byId("target").textContent = shown;
+  document.title = `${name} – transom dev`;
+});
+host.onPanel("server", (server: ServerState) => {
+  const { state, reason = "", output = "", ms, changed = [] } = server;
+  const status = byId("server");
+  status.dataset.state = state;
+  const about = changed.length > 0 ? ` (${changed.join(", ")})` : "";
+  status.textContent = `${WORDS[state]}${about}${ms === undefined ? "" : ` · ${ms} ms`}`;
+  const failure = byId("failure");
+  failure.hidden = state !== "failed" && state !== "lost";
+  if (failure.hidden) return;
+  const again = "It is started again when you save a file.";
+  failure.replaceChildren(
+    element("h2", { text: state === "failed" ? "The server does not start" : "The server ended" }),
+    element("p", { text: reason }),
+    ...(output
+      ? [element("pre", { tabindex: "0", "aria-label": "Its output", text: output })]
+      : []),
+    element("p", { class: "note", text: state === "failed" ? again : "It is started again." }),
+  );
+});
+host.onPanel("call", (call: ShownCall) => {
+  showCall(byId("result"), call);
+});
+byId("restart").addEventListener("click", () => {
+  void host.request("restart");
+});
+
+// --- links and keys -------------------------------------------------------------------------------
+
+/** Show what the link asks for. A View is opened only if that changes nothing: anyone can make a link. */
+function followLink(): void {
+  const { tool, args, tab } = wanted;
+  controls.restore(wanted);
+  if (tab) tabs.choose(tab);
+  if (tool) tools.choose(tool, args);
+}
+
+addEventListener("hashchange", () => {
+  place = readPlace(location.hash);
+  if (place.tool) tools.choose(place.tool, place.args);
+  if (place.tab) tabs.choose(place.tab);
+  controls.restore(place);
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    tools.call();
+  } else if (event.key === "Escape") views.fullscreen?.setMode("inline");
+});
+addEventListener("pagehide", () => {
+  host.agent.link.leave();
+});
+addEventListener("online", () => {
+  host.agent.link.hurry();
+});
+
+let isFollowed = false;
+host.onPanel("tools", () => {
+  if (isFollowed) return;
+  isFollowed = true;
+  followLink();
+});

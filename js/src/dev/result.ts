@@ -1,0 +1,67 @@
+/** How the last call went: its progress, its result as a person and as a model reads it. */
+import type { JsonObject } from "../json.js";
+import { element } from "../views_bundle.js";
+import { badge, folded, jsonBlock } from "./parts.js";
+import type { ShownCall } from "./tools.js";
+
+interface Block {
+  type?: unknown;
+  text?: unknown;
+  mimeType?: unknown;
+  data?: unknown;
+}
+
+/** A block of content; pictures are shown, everything else that is not text is named. */
+function shown(block: Block): HTMLElement {
+  const { type, text, mimeType, data } = block;
+  if (type === "text" && typeof text === "string") {
+    const about = { class: "text", tabindex: "0", role: "region", "aria-label": "Text" };
+    return element("pre", { ...about, text });
+  }
+  const isPicture = type === "image" && /^image\/(png|jpeg|gif|webp)$/.test(String(mimeType));
+  if (isPicture && typeof data === "string") {
+    return element("img", { src: `data:${String(mimeType)};base64,${data}`, alt: "Image" });
+  }
+  return jsonBlock(block, String(type));
+}
+
+export function showCall(place: HTMLElement, call: ShownCall): void {
+  const { tool, state, progress, total, message, ms, result, error } = call;
+  const isError = state === "failed" || result?.isError === true;
+  const word = isError && state === "done" ? "error" : state;
+  const heading = element(
+    "p",
+    { class: "row", role: "status" },
+    badge(word, isError ? "bad" : state === "done" ? "good" : ""),
+    element("bdi", { class: "code", text: `${tool} ${JSON.stringify(call.arguments)}` }),
+    ...(ms === undefined ? [] : [element("span", { class: "quiet", text: `${ms} ms` })]),
+  );
+  const parts: Node[] = [heading];
+  if (state === "running") {
+    const bar = element("progress", { "aria-label": `Progress of ${tool}` });
+    if (typeof progress === "number" && typeof total === "number") {
+      bar.max = total;
+      bar.value = progress;
+    }
+    const words = typeof progress === "number" ? `${progress}${total ? ` of ${total}` : ""}` : "";
+    parts.push(
+      element("p", { class: "row" }, bar, element("span", { text: `${words} ${message ?? ""}` })),
+    );
+  }
+  if (error !== undefined) parts.push(element("p", { class: "problem", text: error }));
+  if (result) parts.push(...resultParts(result));
+  place.replaceChildren(...parts);
+}
+
+export function resultParts(result: JsonObject): Node[] {
+  const content = Array.isArray(result.content) ? (result.content as Block[]) : [];
+  const parts: Node[] = content.map(shown);
+  if (result.structuredContent !== undefined) {
+    parts.push(
+      element("h4", { text: "structuredContent" }),
+      jsonBlock(result.structuredContent, "structuredContent"),
+    );
+  }
+  parts.push(folded("The whole result", () => [jsonBlock(result, "The whole result")]));
+  return parts;
+}

@@ -1,0 +1,102 @@
+/** What the View is told about its host and user: the author chooses, on the toolbar. */
+import { inlineSize, surroundings, View, type Views } from "../views_bundle.js";
+import type { DevHost } from "./host.js";
+import { byId } from "./parts.js";
+import type { Place } from "./deep_link.js";
+
+const WIDTHS: Record<string, number> = { phone: 390, tablet: 768, desktop: 1280 };
+const RESIZED_AFTER = 150; // milliseconds without another size
+
+const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
+const input = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
+
+type Choices = Pick<Place, "theme" | "width" | "mode" | "locale" | "zone">;
+
+/** The controls of the toolbar, by what a link calls them. */
+const CONTROLS: Record<keyof Choices, string> = {
+  theme: "theme",
+  width: "width",
+  mode: "mode",
+  locale: "locale",
+  zone: "zone",
+};
+
+export class HostControls {
+  readonly #host: DevHost;
+  readonly #place = byId("views");
+  readonly #dark = matchMedia("(prefers-color-scheme: dark)");
+  #resizing: ReturnType<typeof setTimeout> | undefined;
+
+  /** `onChanged` is called with what the author chose. */
+  constructor(host: DevHost, views: Views, onChanged: (choices: Choices) => void) {
+    this.#host = host;
+    const update = (): void => {
+      this.#resize();
+      this.send();
+      onChanged(this.choices);
+    };
+    byId("controls").addEventListener("change", update);
+    select("mode").addEventListener("change", () => {
+      this.#setMode();
+    });
+    this.#dark.addEventListener("change", () => {
+      this.send();
+    });
+    new ResizeObserver(() => {
+      clearTimeout(this.#resizing);
+      this.#resizing = setTimeout(() => {
+        this.send();
+        views.onResized();
+      }, RESIZED_AFTER);
+    }).observe(this.#place);
+  }
+
+  get choices(): Choices {
+    const found = Object.entries(CONTROLS).map(([name, id]) => [name, select(id).value]);
+    return Object.fromEntries(found) as Choices;
+  }
+
+  /** Choose what a link says. */
+  restore(choices: Choices): void {
+    for (const [name, id] of Object.entries(CONTROLS)) {
+      const value = choices[name as keyof Choices];
+      if (value !== undefined) select(id).value = value;
+    }
+    this.#resize();
+    this.send();
+  }
+
+  #resize(): void {
+    const width = WIDTHS[select("width").value];
+    this.#place.style.width = width === undefined ? "" : `${width}px`;
+  }
+
+  #setMode(): void {
+    const mode = select("mode").value;
+    const view = this.#place.querySelector("transom-view");
+    if (view instanceof View && view.frame) view.setMode(mode === "" ? "inline" : (mode as "pip"));
+  }
+
+  /** Tell the host, which tells its Views. */
+  send(): void {
+    const { theme, locale, zone } = this.choices;
+    const seen = this.#dark.matches ? "dark" : "light";
+    const size: { width?: number; maxWidth?: number; height?: number; maxHeight?: number } =
+      inlineSize(this.#place);
+    const limit = (id: string): number | undefined => {
+      const value = input(id).valueAsNumber;
+      return value > 0 ? value : undefined;
+    };
+    const maxHeight = limit("max-height");
+    const inset = limit("safe-area") ?? 0;
+    this.#host.agent.notify(
+      surroundings({
+        theme: theme === "light" || theme === "dark" ? theme : seen,
+        containerDimensions: maxHeight === undefined ? size : { ...size, maxHeight },
+        safeAreaInsets: { top: inset, right: inset, bottom: inset, left: inset },
+        ...(locale ? { locale } : {}),
+        ...(zone ? { timeZone: zone } : {}),
+      }),
+    );
+  }
+}

@@ -1,0 +1,217 @@
+/** The server's tools by shape, the form of the chosen one, and its call. */
+import type { JsonObject } from "../json.js";
+import { element } from "../views_bundle.js";
+import { ArgumentForm } from "./form.js";
+import type { DevHost } from "./host.js";
+import { badge, button, folded, jsonBlock } from "./parts.js";
+import { SavedCalls } from "./saved_calls.js";
+
+export interface ServerTool {
+  name: string;
+  title?: string;
+  description?: string;
+  inputSchema: JsonObject;
+  outputSchema?: JsonObject;
+  annotations?: JsonObject;
+  _meta?: JsonObject;
+  shape: "opens" | "views" | "plain";
+}
+
+/** How the call goes that was made last. */
+export interface ShownCall {
+  tool: string;
+  arguments: JsonObject;
+  call: string;
+  state: "running" | "done" | "failed" | "cancelled";
+  progress?: number;
+  total?: number | null;
+  message?: string | null;
+  result?: JsonObject;
+  error?: string;
+  ms?: number;
+}
+
+const SHAPES: [ServerTool["shape"], string][] = [
+  ["opens", "Opens a View"],
+  ["plain", "Backend only"],
+  ["views", "For Views only"],
+];
+
+const HINTS: Record<string, string> = {
+  readOnlyHint: "read-only",
+  destructiveHint: "destructive",
+  idempotentHint: "idempotent",
+  openWorldHint: "open world",
+};
+
+/** The annotations of a tool, as words. */
+export function hintsOf(annotations: JsonObject = {}): string[] {
+  return Object.entries(HINTS).flatMap(([key, word]) => {
+    const value = annotations[key];
+    return typeof value === "boolean" ? [value ? word : `not ${word}`] : [];
+  });
+}
+
+let calls = 0;
+
+export class Tools {
+  readonly #host: DevHost;
+  readonly #list: HTMLElement;
+  readonly #place: HTMLElement;
+  readonly #saved: SavedCalls;
+  readonly #onChosen: (tool: string, args: JsonObject) => void;
+  #tools: ServerTool[] = [];
+  #chosen = "";
+  #form: ArgumentForm | undefined;
+  #schema = ""; // that the form was made from
+  #running = "";
+  #cancel: HTMLButtonElement | undefined;
+
+  /** `onChosen` is called with the tool that is shown, and its arguments. */
+  constructor(
+    host: DevHost,
+    places: { list: HTMLElement; form: HTMLElement },
+    onChosen: (tool: string, args: JsonObject) => void,
+  ) {
+    this.#host = host;
+    this.#list = places.list;
+    this.#place = places.form;
+    this.#onChosen = onChosen;
+    this.#saved = new SavedCalls((tool, args) => {
+      this.choose(tool, args);
+    });
+    host.onPanel("target", ({ name }: { name: string }) => {
+      this.#saved.of(name);
+    });
+    host.onPanel("tools", (tools: ServerTool[]) => {
+      this.#show(tools);
+    });
+    host.onPanel("call", (call: ShownCall) => {
+      this.#running = call.state === "running" ? call.call : "";
+      if (this.#cancel) this.#cancel.disabled = !this.#running;
+    });
+    places.form.addEventListener("input", () => {
+      this.#remember();
+    });
+    places.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.call();
+    });
+  }
+
+  #show(tools: ServerTool[]): void {
+    this.#tools = tools;
+    const first = tools.find(({ shape }) => shape === "opens") ?? tools[0];
+    if (!this.#find(this.#chosen) && !this.#chosen) this.#chosen = first?.name ?? "";
+    this.#list.replaceChildren(
+      ...SHAPES.flatMap(([shape, title]) => {
+        const found = tools.filter((tool) => tool.shape === shape);
+        if (found.length === 0) return [];
+        const rows = found.map((tool) => element("li", {}, this.#choice(tool)));
+        return [
+          element("h3", { text: `${title} (${found.length})` }),
+          element("ul", { class: "tools" }, ...rows),
+        ];
+      }),
+      ...(tools.length === 0 ? [element("p", { class: "note", text: "It has no tools." })] : []),
+    );
+    const chosen = this.#find(this.#chosen);
+    if (chosen && JSON.stringify(chosen) !== this.#schema) this.#open(chosen);
+    else if (!chosen) this.#place.replaceChildren();
+  }
+
+  #find(name: string): ServerTool | undefined {
+    return this.#tools.find((tool) => tool.name === name);
+  }
+
+  #choice(tool: ServerTool): HTMLElement {
+    const made = button(tool.name, () => {
+      this.choose(tool.name);
+    });
+    made.setAttribute("aria-pressed", String(tool.name === this.#chosen));
+    if (tool.description) made.title = tool.description;
+    return made;
+  }
+
+  /** Show a tool and its form; `args` are entered. */
+  choose(name: string, args?: JsonObject): void {
+    this.#chosen = name;
+    for (const each of this.#list.querySelectorAll("button"))
+      each.setAttribute("aria-pressed", String(each.textContent === name));
+    const tool = this.#find(name);
+    if (tool) this.#open(tool, args);
+  }
+
+  #open(tool: ServerTool, args?: JsonObject): void {
+    this.#schema = JSON.stringify(tool);
+    const form = new ArgumentForm(tool.inputSchema, args ?? this.#saved.last(tool.name));
+    this.#form = form;
+    const raw = element("input", { type: "checkbox", id: "as-json" });
+    const problem = element("p", { class: "problem", role: "alert", id: "form-problem" });
+    raw.addEventListener("change", () => {
+      problem.textContent = form.setJson(raw.checked) ?? "";
+      raw.checked = form.isJson;
+    });
+    this.#cancel = button("Cancel", () => {
+      void this.#host.request("cancel", { call: this.#running });
+    });
+    this.#cancel.disabled = !this.#running;
+    const call = element("button", { type: "submit", class: "primary", text: "Call" });
+    call.title = "Ctrl+Enter calls it from anywhere";
+    const save = button("Save call", () => {
+      const entered = form.read();
+      if ("value" in entered) this.#saved.save(tool.name, entered.value);
+    });
+    const hints = hintsOf(tool.annotations).map((word) => badge(word));
+    this.#place.replaceChildren(
+      element("h3", {}, element("bdi", { text: tool.name })),
+      ...(hints.length > 0 ? [element("p", { class: "badges" }, ...hints)] : []),
+      ...(tool.description ? [element("p", { class: "note", text: tool.description })] : []),
+      form.element,
+      problem,
+      element("p", { class: "row" }, call, this.#cancel, save),
+      element(
+        "p",
+        { class: "row" },
+        raw,
+        element("label", { for: "as-json", text: "Edit as JSON" }),
+      ),
+      this.#saved.element(tool.name),
+      folded("Definition", () => [jsonBlock(tool, `Definition of ${tool.name}`)]),
+    );
+    this.#remember();
+  }
+
+  #remember(): void {
+    const entered = this.#form?.read();
+    if (!entered || !("value" in entered)) return;
+    this.#saved.remember(this.#chosen, entered.value);
+    this.#onChosen(this.#chosen, entered.value);
+  }
+
+  /** Call the chosen tool with what is entered. */
+  call(): void {
+    const entered = this.#form?.read();
+    const problem = document.getElementById("form-problem");
+    if (!entered || !this.#form || !problem) return;
+    if ("problem" in entered) {
+      problem.textContent = entered.problem;
+      return;
+    }
+    const faults = this.#form.faults(entered.value);
+    problem.textContent = faults.length > 0 ? `Called, though ${faults.join("; ")}` : "";
+    calls += 1;
+    const call = `call-${calls}`;
+    this.#host
+      .request("call", { tool: this.#chosen, arguments: entered.value, call })
+      .catch((error: unknown) => {
+        problem.textContent = (error as Error).message;
+      });
+  }
+
+  /** Whether the tool that is shown only reads. */
+  isReadOnly(name: string): boolean {
+    const tool = this.#find(name);
+    return tool?.shape === "opens" && tool.annotations?.readOnlyHint === true;
+  }
+}

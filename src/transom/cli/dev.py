@@ -1,0 +1,56 @@
+"""`transom dev`: a page for the author of a server."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from transom.cli import parse_target, run_async
+from transom.cli.login import remote_server
+from transom.cli.open import folder_of, name_of
+from transom.connections.targets import identity_of
+from transom.dev.session import DevSession, DevTarget, Settings
+from transom.errors import TransomError
+from transom.web.renderers import open_in_browser
+
+if TYPE_CHECKING:
+    from transom.cli.options import DevOptions
+
+
+def run(options: DevOptions) -> int:
+    """Do what the command line says; the exit code."""
+    try:
+        session = make_session(options)
+        run_async(session.run())
+    except TransomError as error:
+        sys.stderr.write(f"transom dev: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def make_session(options: DevOptions) -> DevSession:
+    """The session of a command line; a UsageError says what is wrong with that."""
+    found = parse_target(options.target)
+    server = remote_server(found, options.header, "transom dev")
+    folder = None if isinstance(found, str) else folder_of(options.target)
+    target = DevTarget(name_of(options.target, found), options.target, server, folder)
+
+    async def open_page(url: str) -> None:
+        sys.stderr.write(f"transom dev shows {options.target} at {url}\nPress Ctrl-C to end it.\n")
+        if not options.no_open:
+            try:
+                await open_in_browser(url)
+            except TransomError:
+                sys.stderr.write("No browser could be opened: open that address yourself.\n")
+
+    return DevSession(
+        target,
+        open_page,
+        timeout=options.timeout,
+        settings=Settings(csp=options.csp),
+        program=f"dev {identity_of(server)}",
+        ephemeral=options.ephemeral,
+        ports=(options.port, options.port and options.port + 1),
+    )

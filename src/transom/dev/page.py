@@ -1,0 +1,187 @@
+"""The page of `transom dev`, as its session uses it: panels, logs, and requests of the author.
+
+1. A panel has one value, which the page shows; a log has entries, of which the last are kept.
+2. A page that connects, again or for the first time, gets all of them.
+3. Logs are sent in batches: a View can cause as many entries as it likes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Self
+
+import msgspec
+
+from transom.background import Background, Debounced, logs_errors
+from transom.errors import ProtocolError, TransomError, UsageError
+from transom.json_values import as_object
+from transom.web.local_stage import LocalStage, OpenPage, PagePanels
+from transom.web.mounted_views import Violation
+from transom.web.seat import Seat, SeatOptions
+from transom.web.view_storage import ViewStorage
+
+_log = logging.getLogger("transom.dev")
+
+Request = Callable[[dict[str, Any]], Awaitable[object]]
+"""Does what the author asks for, given the arguments, and returns what the page shows."""
+
+_SEND_AFTER = 0.04
+_MAX_ENTRIES = 10_000
+_MAX_LOG = 16 * 1024 * 1024  # bytes of one log
+_AT_ONCE = 500  # entries in a message
+_MAX_REQUESTS = 100
+
+
+class _Log:
+    """The last entries of a log, as JSON, and those that the page has not been sent."""
+
+    def __init__(self) -> None:
+        self.kept: deque[msgspec.Raw] = deque()
+        self.bytes = 0
+        self.unsent = 0
+
+    def add(self, entry: object) -> None:
+        """Add an entry, and forget the oldest ones for which there is no room."""
+        data = msgspec.Raw(msgspec.json.encode(entry))
+        self.kept.append(data)
+        self.bytes += len(data)
+        self.unsent += 1
+        while len(self.kept) > _MAX_ENTRIES or (self.bytes > _MAX_LOG and len(self.kept) > 1):
+            self.bytes -= len(self.kept.popleft())
+        self.unsent = min(self.unsent, len(self.kept))
+
+    def take_unsent(self) -> list[msgspec.Raw]:
+        """What to send now."""
+        count, self.unsent = self.unsent, 0
+        return [self.kept[index] for index in range(len(self.kept) - count, len(self.kept))]
+
+
+class DevPage(PagePanels):
+    """Serves the page while its block runs.
+
+    Args:
+        requests: what the author may ask for, by name.
+        open_page: opens the page; None: the author does.
+        program: identifies this program, which has its own ports and storage of Views.
+        ephemeral: store nothing for Views.
+        ports: those of the page and of the sandboxes; 0: any that is free.
+        on_violation: called with everything that a View's policy blocked.
+    """
+
+    def __init__(
+        self,
+        requests: Mapping[str, Request],
+        open_page: OpenPage | None,
+        *,
+        program: str = "",
+        ephemeral: bool = False,
+        ports: tuple[int, int] = (0, 0),
+        on_violation: Callable[[Violation], object] | None = None,
+    ) -> None:
+        self._requests = requests
+        self._panels: dict[str, Any] = {}
+        self._logs: dict[str, _Log] = {}
+        self._local = LocalStage(
+            open_page,
+            SeatOptions(confirm=True),
+            csp="compat",
+            ports=ports,
+            storage=None if ephemeral else ViewStorage(program),
+            on_violation=on_violation,
+            panels=self,
+        )
+        self.stage = self._local.stage
+        report = logs_errors(_log)
+        self._running = Background(report, limit=_MAX_REQUESTS)
+        self._sending = Debounced(self._send_logs, report, delay=_SEND_AFTER)
+
+    @property
+    def url(self) -> str:
+        """The address of the page, with its token."""
+        return self._local.url
+
+    async def __aenter__(self) -> Self:
+        await self._local.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._running.cancel()
+        self._sending.close()
+        await self._local.close()
+
+    async def show(self) -> None:
+        """Open the page, and wait until it is there."""
+        await self._local.find_page(None)
+
+    def seat(self) -> Seat:
+        """A renderer for a Host whose Views are on this page."""
+        return Seat(self._local, self._local.new_mark())
+
+    # --- what it shows -----------------------------------------------------------------------
+
+    def set(self, panel: str, value: object) -> None:
+        """Show another value."""
+        shown = msgspec.to_builtins(value)
+        if panel not in self._panels or self._panels[panel] != shown:
+            self._panels[panel] = shown
+            self.stage.send({"do": "panel", "name": panel, "value": shown})
+
+    def get(self, panel: str) -> Any:
+        """What a panel shows."""
+        return self._panels.get(panel)
+
+    def add(self, log: str, entry: object) -> None:
+        """Add an entry to a log."""
+        self._logs.setdefault(log, _Log()).add(entry)
+        self._sending.trigger()
+
+    def clear(self, log: str) -> None:
+        """Forget the entries of a log."""
+        self._logs.pop(log, None)
+        self.stage.send({"do": "log", "name": log, "entries": [], "clear": True})
+
+    def _send_logs(self) -> None:
+        for name, log in self._logs.items():
+            entries = log.take_unsent()
+            for start in range(0, len(entries), _AT_ONCE):
+                part = entries[start : start + _AT_ONCE]
+                self.stage.send({"do": "log", "name": name, "entries": part})
+
+    # --- what the page says ------------------------------------------------------------------
+
+    def page_connected(self) -> None:
+        """Send a new page everything."""
+        for name, value in self._panels.items():
+            self.stage.send({"do": "panel", "name": name, "value": value})
+        for log in self._logs.values():
+            log.unsent = len(log.kept)
+        self._send_logs()
+
+    def request_received(self, request: dict[str, Any]) -> None:
+        """Do what the author asks for."""
+        if not self._running.start(self._answer(request)):
+            self._reply(request, error="Too much is asked for at once")
+
+    async def _answer(self, request: dict[str, Any]) -> None:
+        handle = self._requests.get(str(request.get("name")))
+        try:
+            if handle is None:
+                raise UsageError(f"There is no request {request.get('name')}")
+            result = await handle(as_object(request.get("arguments")))
+        except asyncio.CancelledError:
+            self._reply(request, error="It was cancelled")
+            raise
+        except (TransomError, msgspec.ValidationError) as error:
+            text = error.message if isinstance(error, ProtocolError) else str(error)
+            self._reply(request, error=text)
+        except Exception:
+            self._reply(request, error="It failed: the terminal of transom dev says why")
+            raise
+        else:
+            self._reply(request, result=result)
+
+    def _reply(self, request: dict[str, Any], **answer: object) -> None:
+        self.stage.send({"do": "reply", "id": request.get("id"), **answer})

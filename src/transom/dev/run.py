@@ -1,0 +1,194 @@
+"""One start of the server that an author edits: a Host, and what it reports to the page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from transom.connections.targets import Target
+from transom.connections.upstream import Server
+from transom.dev.describing import described_surface, described_tools, described_view
+from transom.dev.page import DevPage
+from transom.drive.tools import DRIVE_TOOLS
+from transom.errors import TransomError
+from transom.host.host import Host
+from transom.host.policy import ApprovalRequest, Decision, Policy
+from transom.host.view import View
+from transom.protocol.messages import LogParams
+from transom.types import ContentBlock, Tool, ToolResult, ViewProblem
+from transom.web.seat import Seat
+
+_MAX_TEXT = 2000
+
+Approve = Callable[[Seat, ApprovalRequest], Awaitable[Decision]]
+"""Decides about a call for the author, who may be asked at that seat."""
+
+
+class ServerRun:
+    """A Host with the server, its Views on the page.
+
+    Args:
+        page: shows what happens.
+        name: the name of the server, after which Views are named.
+        approve: decides whether the model, or a View, may call a tool.
+        on_lost: called with the reason when the server is gone.
+        timeout: seconds for the server's start, a View's opening and each call.
+    """
+
+    def __init__(
+        self,
+        page: DevPage,
+        name: str,
+        approve: Approve,
+        on_lost: Callable[[str], object],
+        timeout: float,
+    ) -> None:
+        self._page = page
+        self._name = name
+        self._timeout = timeout
+        self._on_lost = on_lost
+        seat = page.seat()
+        self.host = Host(
+            renderer=seat,
+            policy=Policy(approve=lambda request: approve(seat, request)),
+            audit=lambda line: page.add("audit", msgspec.json.decode(line)),
+            open_timeout=timeout,
+            call_timeout=timeout,
+        )
+        self._view: View | None = None
+        self._before: Mapping[str, Tool] = {}
+        self._listed: Mapping[str, Tool] = {}
+        self._is_current = False
+
+    async def start(self, target: Target) -> None:
+        """Start the server.
+
+        Raises:
+            NotConnected: it does not start; the text says why.
+        """
+        host = self.host
+        await host.__aenter__()
+        host.on_message = self._message
+        host.on_log(self._log)
+        host.on_view_opened(self._view_opened)
+        host.on_view_failed(self._view_failed)
+        for event in ("on_view_closed", "on_view_changed", "on_view_responsive"):
+            getattr(host, event)(self._view_changed)
+        host.on_view_unresponsive(self._view_changed)
+        host.on_tools_changed(self._tools_changed)
+        host.on_model_context(self._context_changed)
+        host.on_view_problem(self._problem)
+        host.on_error(self._error)
+        host.on_server_lost(self._server_lost)
+        await host.add_server(self._name, target, timeout=self._timeout)
+
+    async def show(self) -> None:
+        """Be the run that the page is about."""
+        self._is_current = True
+        self._page.set("tools", described_tools((await self.server.tools()).values()))
+        self._page.set("view", None)
+        self._page.set("context", [])
+
+    async def close(self) -> None:
+        """End the server and its Views."""
+        self._is_current = False
+        await self.host.aclose()
+
+    @property
+    def server(self) -> Server:
+        """The server."""
+        return self.host.server(self._name)
+
+    @property
+    def view(self) -> View:
+        """The View in front of the author.
+
+        Raises:
+            TransomError: there is none.
+        """
+        if self._view is None or not self._view.takes_calls:
+            raise TransomError("There is no View: call a tool that opens one")
+        return self._view
+
+    # --- calls -------------------------------------------------------------------------------
+
+    async def call(
+        self, tool: Tool, arguments: dict[str, Any], on_progress: Callable[[Any], object]
+    ) -> ToolResult:
+        """Call a tool of the server: as the model, or as a View does if only Views may."""
+        shown = await self.host.list_tools()
+        if any(each.name == tool.name for each in shown):
+            return await self.host.call_tool(tool.name, arguments, on_progress=on_progress)
+        params = {"name": tool.name, "arguments": arguments}
+        raw = await self.server.request("tools/call", params, on_progress=on_progress)
+        return ToolResult.from_wire(msgspec.json.decode(raw))
+
+    async def call_view_tool(
+        self, name: str, arguments: dict[str, Any], *, as_model: bool
+    ) -> ToolResult:
+        """Call a tool of the View: as a model does, or without asking anyone, as its page does."""
+        view = self.view
+        if not as_model and view.bridge is not None:
+            return await view.bridge.call_tool(name, arguments, timeout=self._timeout)
+        return await view.call_tool(name, arguments, timeout=self._timeout)
+
+    async def surface(self) -> list[dict[str, Any]]:
+        """What a model is given now, in each style."""
+        drives = [tool for tool in await self.host.list_tools() if tool in DRIVE_TOOLS]
+        tools = (await self.server.tools()).values()
+        return described_surface(self._name, tools, self.host.views.values(), drives)
+
+    # --- what happens ------------------------------------------------------------------------
+
+    def _view_opened(self, view: View) -> None:
+        self._view, self._before, self._listed = view, {}, {}
+        self._show_view()
+
+    def _view_failed(self, view: View, _: BaseException) -> None:
+        self._view_opened(view)
+
+    def _server_lost(self, _: str, reason: str) -> None:
+        if self._is_current:
+            self._on_lost(reason)
+
+    def _view_changed(self, view: View) -> None:
+        if view is self._view:
+            self._show_view()
+
+    async def _tools_changed(self) -> None:
+        self._show_view()
+        if self._is_current:
+            self._page.set("tools", described_tools((await self.server.tools()).values()))
+
+    def _show_view(self) -> None:
+        view = self._view
+        if view is None or not self._is_current:
+            return
+        listed = {tool.name: tool for tool in view.tools}
+        if listed != self._listed:
+            self._before, self._listed = self._listed, listed
+        self._page.set("view", described_view(view, self._before))
+
+    def _context_changed(self, _: View) -> None:
+        if self._is_current:
+            self._page.set("context", self.host.model_context())
+
+    def _message(self, view: View, blocks: list[ContentBlock]) -> None:
+        self._page.add("messages", {"at": time.time(), "view": view.id, "content": blocks})
+
+    def _log(self, view: View, entry: LogParams) -> None:
+        self._find("log", view.id, str(entry.data)[:_MAX_TEXT], level=entry.level)
+
+    def _problem(self, view: View, problem: ViewProblem) -> None:
+        details = msgspec.to_builtins(problem)
+        self._find(problem.kind, view.id, details.pop("message"), **details)
+
+    def _error(self, error: BaseException) -> None:
+        self._find("protocol", "", str(error)[:_MAX_TEXT] or type(error).__name__)
+
+    def _find(self, kind: str, view: str, message: str, **details: Any) -> None:
+        found = {"at": time.time(), "view": view, "message": message}
+        self._page.add("findings", {**found, **details, "kind": kind})

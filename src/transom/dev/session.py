@@ -1,0 +1,318 @@
+"""One server in front of its author: started, started again at every save, and called.
+
+1. A save starts a new run (`ServerRun`) while the View of the old one stays. When the new server is
+   there, it takes over, and the last call that opened a View is made again.
+2. A server that does not start is shown with its output, until a save mends it. One that ends by
+   itself is started again, after a pause that doubles.
+3. Nothing that the server or a View does ends the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from transom.background import Background, logs_errors, stop
+from transom.connections.targets import Target
+from transom.dev.describing import shape_of, wire_result
+from transom.dev.files import watch_files
+from transom.dev.page import DevPage
+from transom.dev.run import ServerRun
+from transom.dev.starting import ServerStarter
+from transom.errors import ProtocolError, TransomError
+from transom.host.policy import Allow, ApprovalRequest, Decision, Deny
+from transom.protocol.peer import Progress
+from transom.web.local_stage import OpenPage
+from transom.web.mounted_views import Violation
+from transom.web.seat import Seat
+
+_log = logging.getLogger("transom.dev")
+
+_PAUSE = 0.5  # seconds until a server that has ended is started again, the first time
+_LONGEST_PAUSE = 30.0
+_RUNS_WELL = 10.0  # seconds after which its end is the first one again
+
+
+class DevTarget(NamedTuple):
+    """What is developed.
+
+    The author calls it `shown`. A change in `folder` starts it again; one without runs elsewhere.
+    """
+
+    name: str
+    shown: str
+    server: Target
+    folder: Path | None = None
+
+
+class CallRequest(msgspec.Struct, frozen=True):
+    """A call that the author makes."""
+
+    tool: str
+    arguments: dict[str, Any] = {}
+    call: str = ""
+    """What the page calls it."""
+    as_model: bool = True
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """How the host behaves towards Views."""
+
+    csp: Literal["compat", "strict"] = "compat"
+    approvals: Literal["allow", "ask", "deny"] = "allow"
+
+
+class DevSession:
+    """Runs a server, and shows it on a page, while its block runs.
+
+    Args:
+        target: the server.
+        open_page: opens the page; None: the author does.
+        timeout: seconds for the server's start, a View's opening and each call.
+        settings: how the host behaves until the author chooses otherwise.
+        page_options: those of `DevPage`.
+    """
+
+    def __init__(
+        self,
+        target: DevTarget,
+        open_page: OpenPage | None,
+        *,
+        timeout: float = 30.0,
+        settings: Settings | None = None,
+        **page_options: Any,
+    ) -> None:
+        self._target = target
+        self._timeout = timeout
+        self._settings = settings or Settings()
+        self._starter = ServerStarter(target.server)
+        requests = {
+            "call": self._call,
+            "cancel": self._cancel,
+            "view_call": self._view_call,
+            "surface": self._surface,
+            "snapshot": self._snapshot,
+            "teardown": self._teardown,
+            "restart": self._restart_requested,
+            "settings": self._set,
+        }
+        self.page = DevPage(requests, open_page, on_violation=self._violation, **page_options)
+        self.page.stage.csp_mode = self._settings.csp
+        self._run: ServerRun | None = None
+        self._again = asyncio.Event()  # the server is to be started again
+        self._changed: list[str] = []
+        self._pause = _PAUSE
+        self._last_view_call: CallRequest | None = None
+        self._calls: dict[str, asyncio.Task[Any]] = {}
+        self._background = Background(logs_errors(_log))
+
+    async def run(self) -> None:
+        """Serve the page and keep the server running, until cancelled."""
+        self.page.set("target", {"name": self._target.name, "shown": self._target.shown})
+        self.page.set("settings", self._settings)
+        with self._starter:
+            async with self.page:
+                await self._keep_running()
+
+    async def _keep_running(self) -> None:
+        beside = [_task(self._watch()), _task(self.page.show())]
+        try:
+            while True:
+                self._again.clear()
+                starting = _task(self._start())
+                try:
+                    await self._again.wait()
+                finally:
+                    await stop(starting)
+        finally:
+            for task in beside:
+                await stop(task)
+            if self._run is not None:
+                await self._run.close()
+            await self._background.aclose()
+
+    # --- starting ----------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        if self._target.folder is None:
+            return
+        async for files in watch_files(self._target.folder):
+            self._changed = [file.name for file in files]
+            self._pause = _PAUSE
+            self._again.set()
+
+    async def _start(self) -> None:
+        began, changed, self._changed = time.perf_counter(), self._changed, []
+        self._show_server("starting", changed=changed)
+        run = ServerRun(self.page, self._target.name, self._approve, self._lost, self._timeout)
+        try:
+            await run.start(self._starter.target)
+        except asyncio.CancelledError:
+            await run.close()
+            raise
+        except TransomError as error:
+            await run.close()
+            await self._show_failure(error)
+            return
+        before, self._run = self._run, run
+        if before is not None:
+            self._background.start(before.close())
+        await run.show()
+        self._show_server("running", ms=_since(began))
+        call = self._last_view_call
+        if call is not None and call.tool in await run.server.tools():
+            await self._make_call(call)
+            self._show_server("running", ms=_since(began))
+        self._starter.prepare()
+        await asyncio.sleep(_RUNS_WELL)
+        self._pause = _PAUSE
+
+    async def _show_failure(self, error: TransomError) -> None:
+        before, self._run = self._run, None
+        if before is not None:
+            self._background.start(before.close())
+        output = await self._starter.last_output()
+        reason = str(error.__cause__ or error)
+        self.page.set("view", None)
+        self._show_server("failed", reason=reason, output=output)
+        if self._target.folder is None:
+            self._start_later()
+
+    def _lost(self, reason: str) -> None:
+        self._show_server("lost", reason=reason)
+        self._start_later()
+
+    def _start_later(self) -> None:
+        pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)
+        asyncio.get_running_loop().call_later(pause, self._again.set)
+
+    def _show_server(self, state: str, **details: Any) -> None:
+        self.page.set("server", {"state": state, **details})
+
+    # --- what the author asks for ------------------------------------------------------------
+
+    @property
+    def _current(self) -> ServerRun:
+        if self._run is None:
+            raise TransomError("The server does not run")
+        return self._run
+
+    async def _call(self, arguments: dict[str, Any]) -> object:
+        return await self._make_call(msgspec.convert(arguments, CallRequest))
+
+    async def _make_call(self, call: CallRequest) -> dict[str, Any]:
+        run = self._current
+        tool = await run.server.tool(call.tool)
+        if tool is None:
+            raise TransomError(f"The server has no tool {call.tool}")
+        if shape_of(tool) == "opens":
+            self._last_view_call = call
+
+        def on_progress(progress: Progress) -> None:
+            self._show_call(
+                call,
+                "running",
+                progress=progress.progress,
+                total=progress.total,
+                message=progress.message,
+            )
+
+        return await self._follow(call, run.call(tool, call.arguments, on_progress))
+
+    async def _view_call(self, arguments: dict[str, Any]) -> object:
+        call = msgspec.convert(arguments, CallRequest)
+        calling = self._current.call_view_tool(call.tool, call.arguments, as_model=call.as_model)
+        return await self._follow(call, calling)
+
+    async def _follow(self, call: CallRequest, calling: Awaitable[Any]) -> dict[str, Any]:
+        """Make a call that can be cancelled, and show how it goes."""
+        began = time.perf_counter()
+        self._show_call(call, "running")
+        task = self._calls[call.call] = asyncio.ensure_future(calling)
+        try:
+            result = await task
+        except asyncio.CancelledError:
+            self._show_call(call, "cancelled", ms=_since(began))
+            if task.cancelled():
+                return {"cancelled": True}
+            task.cancel()
+            raise
+        except TransomError as error:
+            text = error.message if isinstance(error, ProtocolError) else str(error)
+            self._show_call(call, "failed", error=text, ms=_since(began))
+            return {"error": text}
+        finally:
+            self._calls.pop(call.call, None)
+        self._show_call(call, "done", result=wire_result(result), ms=_since(began))
+        return {}
+
+    def _show_call(self, call: CallRequest, state: str, **details: Any) -> None:
+        shown = {"tool": call.tool, "arguments": call.arguments, "call": call.call}
+        self.page.set("call", {**shown, "state": state, **details})
+
+    async def _cancel(self, arguments: dict[str, Any]) -> object:
+        task = self._calls.get(str(arguments.get("call")))
+        return task is not None and task.cancel()
+
+    async def _surface(self, _: dict[str, Any]) -> object:
+        return await self._current.surface()
+
+    async def _snapshot(self, _: dict[str, Any]) -> object:
+        return (await self._current.view.snapshot()).text
+
+    async def _teardown(self, _: dict[str, Any]) -> object:
+        await self._current.view.close("the author closed it")
+        return None
+
+    async def _restart_requested(self, _: dict[str, Any]) -> object:
+        self._again.set()
+        return None
+
+    async def _set(self, arguments: dict[str, Any]) -> object:
+        """Change a setting; another policy for pages needs the View to be opened again."""
+        before, self._settings = self._settings, msgspec.convert(arguments, Settings)
+        self.page.set("settings", self._settings)
+        if before.csp != self._settings.csp:
+            self.page.stage.csp_mode = self._settings.csp
+            if self._run is not None and self._last_view_call is not None:
+                with suppress(TransomError):
+                    await self._run.view.close("its policy is another one")
+                await self._make_call(self._last_view_call)
+        return None
+
+    async def _approve(self, seat: Seat, request: ApprovalRequest) -> Decision:
+        match self._settings.approvals:
+            case "allow":
+                return Allow()
+            case "deny":
+                return Deny("The author refuses all calls at the moment")
+            case "ask":
+                return await seat.approve(request)
+
+    def _violation(self, violation: Violation) -> None:
+        found = {"at": time.time(), "view": violation.view, "kind": "blocked"}
+        text = f"{violation.directive}: {violation.blocked}"
+        self.page.add("findings", {**found, "message": text, "source": violation.source})
+
+
+def _task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """A task whose failure is logged: it ends nothing else."""
+
+    def report(done: asyncio.Task[None]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            logs_errors(_log)(error)
+
+    task = asyncio.create_task(work)
+    task.add_done_callback(report)
+    return task
+
+
+def _since(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 1)

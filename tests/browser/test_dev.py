@@ -1,0 +1,139 @@
+"""`transom dev` in Chromium: the page that an author keeps open."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page as BrowserPage
+from playwright.async_api import expect
+
+import transom.cli.dev as dev_command
+from tests.browser.hosting import Chromium, User, inside
+from tests.browser.test_stage_views import AXE, SERIOUS
+from tests.dev.test_files import save
+from transom.cli.options import COMMANDS
+
+pytestmark = pytest.mark.processes
+
+SERVER = '''
+from pathlib import Path
+from mcp.server.mcpserver import MCPServer
+from transom.server import Views
+
+views = Views()
+page = views.add("ui://shop/page.html", html=Path(__file__).with_name("page.html"))
+
+
+@views.tool(opens=page, annotations={"readOnlyHint": True})
+def show(title: str, size: int = 3, kind: str | None = None, tags: list[str] | None = None) -> str:
+    """Show <b>the shop</b>."""
+    return f"shown {title} {size} {kind} {tags}"
+
+
+@views.helper
+def stock() -> str:
+    """For its page."""
+    return "7 left"
+
+
+server = MCPServer("shop", extensions=[views])
+'''
+PAGE = """<!doctype html><title>Shop</title><h1>One</h1><p id="kept"></p><p id="input"></p>
+<script src="transom.js"></script>
+<script>
+kept.textContent = `kept ${localStorage.kept ?? "nothing"}`;
+localStorage.kept ??= "this";
+const app = new transom.App({ name: "Shop", version: "1" });
+app.registerTool("count", { description: "Count <i>up</i>", inputSchema: { type: "object",
+  properties: { by: { type: "integer" } }, required: ["by"] } }, ({ by }) => `counted ${by}`);
+const sell = app.registerTool("sell", { description: "Sell" }, () => "sold");
+sell.update({ disabled: "nothing is left" });
+app.ontoolinput = ({ arguments: given }) => { input.textContent = JSON.stringify(given); };
+app.connect();
+</script>"""
+
+
+@asynccontextmanager
+async def developed(
+    browser: Chromium, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any
+) -> AsyncIterator[tuple[User, Any]]:
+    """The command's own session for a server in this folder, and an author at its page."""
+    (folder / "shop.py").write_text(SERVER)
+    (folder / "page.html").write_text(PAGE)
+    given = COMMANDS["dev"]().read([str(folder / "shop.py"), "--timeout", "60"])
+    async with browser.user(viewport={"width": 1280, "height": 720}, **options) as user:
+        opened = asyncio.Event()
+
+        async def open_page(url: str) -> None:
+            await user.open_page(url)
+            opened.set()
+
+        monkeypatch.setattr(dev_command, "open_in_browser", open_page)
+        session = dev_command.make_session(given)
+        running = asyncio.create_task(session.run())
+        try:
+            await opened.wait()
+            await expect(user.page.locator("#server")).to_have_attribute("data-state", "running")
+            yield user, session
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+
+def view_in(page: BrowserPage) -> Any:
+    return inside(page, "#views > transom-view:first-of-type")
+
+
+async def call_show(page: BrowserPage, title: str) -> None:
+    await page.get_by_role("textbox", name="Title").fill(title)
+    await page.get_by_role("button", name="Call", exact=True).click()
+    await expect(view_in(page).locator("#input")).to_contain_text(title)
+
+
+async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
+    browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems: list[str] = []
+    async with developed(browser, tmp_path, monkeypatch) as (user, _):
+        page = user.page
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        tools = page.locator("#tool-list")
+        assert await tools.locator("h3").all_inner_texts() == [
+            "Opens a View (1)",
+            "For Views only (1)",
+        ]
+        await expect(page.locator("#tool-form .note").first).to_have_text("Show <b>the shop</b>.")
+        await page.get_by_role("button", name="Add item").click()
+        await page.get_by_role("textbox", name="Item 1").fill("new")
+        await call_show(page, "First")
+        await expect(page.locator("#result")).to_contain_text("shown First 3 None ['new']")
+        await expect(view_in(page).locator("#kept")).to_have_text("kept nothing")
+
+        # A saved page is there by itself, with the last call, and what the View stored.
+        save(tmp_path / "page.html", PAGE.replace("<h1>One", "<h1>Two"))
+        await expect(view_in(page).locator("h1")).to_have_text("Two")
+        await expect(view_in(page).locator("#kept")).to_have_text("kept this")
+        await expect(view_in(page).locator("#input")).to_contain_text("First")
+
+        # A broken server is shown in its place, and a mended one goes on.
+        save(tmp_path / "shop.py", SERVER + "\ndef broken(:\n")
+        await expect(page.locator("#failure pre")).to_contain_text("def broken(:")
+        await expect(page.locator("#views")).not_to_be_visible()
+        save(tmp_path / "shop.py", SERVER.replace("shown {title}", "seen {title}"))
+        await expect(page.locator("#result")).to_contain_text("seen First")
+        await expect(view_in(page).locator("#input")).to_contain_text("First")
+        await expect(page.locator("#failure")).not_to_be_visible()
+
+        # The address has what is on screen; a page that is loaded again shows it.
+        assert re.search(r"#tool=show&.*args=%7B%22title%22%3A%22First%22", page.url)
+        await page.reload()
+        await expect(view_in(page).locator("#input")).to_contain_text("First")
+        await expect(page.get_by_role("textbox", name="Title")).to_have_value("First")
+
+        await page.evaluate(AXE)
+        assert await page.evaluate(SERIOUS) == []
+    assert problems == []

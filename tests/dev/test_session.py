@@ -1,0 +1,159 @@
+"""A session of `transom dev` without a browser: starting, calling, starting again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.server.mcpserver import Context, MCPServer
+
+from tests.dev.test_files import save
+from transom.cli import parse_target
+from transom.dev.session import DevSession, DevTarget
+from transom.server import Views
+
+FAST = "from mcp.server.mcpserver import MCPServer\nserver = MCPServer('fast')\n"
+
+
+class Author:
+    """Reads what the page is sent, and asks for things as the page does."""
+
+    def __init__(self, session: DevSession) -> None:
+        self.session = session
+        self._sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        session.page.stage.send = self._sent.put_nowait  # type: ignore[method-assign]
+        self._asked = 0
+
+    async def until(self, do: str, **wanted: Any) -> dict[str, Any]:
+        """The next message of this kind whose value has these fields."""
+        while True:
+            message = await self._sent.get()
+            value = message.get("value") or {}
+            if message["do"] == do and all(
+                message.get(key, value.get(key) if isinstance(value, dict) else None) == each
+                for key, each in wanted.items()
+            ):
+                return message
+
+    async def server(self, state: str) -> dict[str, Any]:
+        return (await self.until("panel", name="server", state=state))["value"]
+
+    def ask(self, name: str, **arguments: Any) -> int:
+        self._asked += 1
+        request = {"id": self._asked, "name": name, "arguments": arguments}
+        self.session.page.request_received(request)
+        return self._asked
+
+    async def asked(self, name: str, **arguments: Any) -> dict[str, Any]:
+        return await self.until("reply", id=self.ask(name, **arguments))
+
+
+@asynccontextmanager
+async def developed(server: Any, folder: Path | None = None) -> AsyncIterator[Author]:
+    target = DevTarget("shop", "shop.py", server, folder)
+    author = Author(DevSession(target, None, ephemeral=True))
+    running = asyncio.create_task(author.session.run())
+    try:
+        yield author
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def shop() -> MCPServer:
+    views = Views()
+    page = views.add("ui://shop/page.html", html="<!doctype html><title>Shop</title>")
+
+    @views.tool(opens=page)
+    def show() -> str:
+        """Open the shop."""
+        return "shown"
+
+    @views.helper
+    def refresh() -> str:
+        """For its page."""
+        return "fresh"
+
+    server = MCPServer("shop", extensions=[views])
+
+    @server.tool()
+    async def work(ctx: Context[Any, Any], steps: int) -> str:
+        """Work for some steps, or for good."""
+        for step in range(steps):
+            await ctx.report_progress(step + 1, steps, f"step {step + 1}")
+        if not steps:
+            await asyncio.Event().wait()
+        return "worked"
+
+    return server
+
+
+async def test_tools_have_their_shapes_and_calls_progress_results_and_an_end() -> None:
+    async with developed(shop()) as author:
+        tools = (await author.until("panel", name="tools"))["value"]
+        shapes = {tool["name"]: tool["shape"] for tool in tools}
+        assert shapes == {"show": "opens", "refresh": "views", "work": "plain"}
+        await author.server("running")
+        author.ask("call", tool="work", arguments={"steps": 2}, call="one")
+        progress = await author.until("panel", name="call", progress=2)
+        assert progress["value"]["message"] == "step 2"
+        done = (await author.until("panel", name="call", state="done"))["value"]
+        assert done["result"]["content"][0]["text"] == "worked"
+        assert (done["call"], done["arguments"]) == ("one", {"steps": 2})
+        author.ask("call", tool="refresh", call="two")
+        done = (await author.until("panel", name="call", state="done"))["value"]
+        assert done["result"]["content"][0]["text"] == "fresh"
+        author.ask("call", tool="work", arguments={"steps": 0}, call="three")
+        await author.until("panel", name="call", state="running")
+        assert (await author.asked("cancel", call="three"))["result"] is True
+        await author.until("panel", name="call", state="cancelled")
+        author.ask("call", tool="work", call="four")
+        failed = (await author.until("panel", name="call", state="done"))["value"]
+        assert failed["result"]["isError"]
+
+
+async def test_what_cannot_be_done_says_why() -> None:
+    async with developed(shop()) as author:
+        await author.server("running")
+        assert (await author.asked("call", tool="nothing"))["error"] == (
+            "The server has no tool nothing"
+        )
+        assert "There is no View" in (await author.asked("snapshot"))["error"]
+        assert (await author.asked("nonsense"))["error"] == "There is no request nonsense"
+        assert "Expected `str`" in (await author.asked("call", tool=1))["error"]
+        assert (await author.asked("settings", approvals="never"))["error"]
+
+
+async def test_a_page_that_connects_is_sent_everything_there_is() -> None:
+    async with developed(shop()) as author:
+        await author.server("running")
+        author.session.page.add("findings", {"message": "one"})
+        await author.until("log", name="findings")
+        author.session.page.page_connected()
+        await author.server("running")
+        again = await author.until("log", name="findings")
+        assert [bytes(entry) for entry in again["entries"]] == [b'{"message":"one"}']
+
+
+@pytest.mark.processes
+async def test_a_broken_file_is_shown_until_a_save_mends_it_and_a_server_that_ends_comes_back(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "fast.py"
+    file.write_text("def broken(:\n")
+    async with developed(parse_target(str(file)), tmp_path) as author:
+        failed = await author.server("failed")
+        assert "SyntaxError" in failed["reason"]
+        assert 'fast.py", line 1' in failed["output"]
+        assert "def broken(:" in failed["output"]
+        ending = "@server.tool()\ndef end() -> str:\n    import os\n    os._exit(3)\n"
+        save(file, FAST + ending)
+        tools = await author.until("panel", name="tools")
+        assert [tool["name"] for tool in tools["value"]] == ["end"]
+        assert (await author.server("running"))["ms"] > 0
+        author.ask("call", tool="end", call="one")
+        lost = await author.server("lost")
+        assert "it exited with code 3" in lost["reason"]
+        await author.server("running")
