@@ -122,6 +122,11 @@ PARTS = [
         "What `transom check` does, as functions. The guide is [Checking a server](check.md).",
         {"transom.check": ALL},
     ),
+    Part(
+        "Tests of Views",
+        "What tests use beside the fixture `views`. The guide is [Tests of Views](testing.md).",
+        {"transom.testing": ALL},
+    ),
     Part("Channels", "The pipes between a View and its host.", {"transom.channel": ALL}),
     Part("Errors", "", {"transom.errors": ALL}),
     Part(
@@ -152,6 +157,7 @@ SKIPPED = {
     "Bridge": {"call", "report", "request_task"},
     "Host": {"call", "request_task"},
     "HttpGateway": {"clients", "principals"},
+    "OpenedView": {"described_tools", "notify_changed", "on_message", "settle", "unexpected"},
     "Options": {"observer"},
     "Policy": {"allows", "allows_driving", "decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
@@ -177,6 +183,7 @@ SKIPPED = {
         *("announces", "check_allowed", "close", "forward", "serves", "set_ready", "start"),
     },
     "ViewResource": {"html"},
+    "ViewsFixture": {"report", "run_test"},
     "RemoteHost": {"aclose", "call", "close_user", "connect", "request_task"},
     "ToolHost": {"call", "request_task"},
 }
@@ -186,6 +193,7 @@ MADE_BY_US = {
     "CallContext",
     "HeadlessSeat",
     "HttpGateway",
+    "OpenedView",
     "RegisteredTool",
     "RemoteHost",
     "Sandboxes",
@@ -194,6 +202,7 @@ MADE_BY_US = {
     "View",
     "ViewResource",
     "ViewServer",
+    "ViewsFixture",
 }
 """Classes whose instances come from Transom: how to make one is nobody's business."""
 

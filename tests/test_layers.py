@@ -32,7 +32,7 @@ UP_TO_SESSION = BOTTOM | {
 UP_TO_CONNECTIONS = UP_TO_SESSION | {"mcptypes", "state_files", "connections", "drive"}
 UP_TO_HOST = UP_TO_CONNECTIONS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
-EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "dev", "cli"}
+EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "dev", "testing", "cli"}
 
 MAY_IMPORT = {
     "errors": set[str](),
@@ -66,6 +66,7 @@ MAY_IMPORT = {
     "gateway": UP_TO_SERVING,
     "check": UP_TO_HOST,
     "dev": UP_TO_SERVING | {"web", "check"},
+    "testing": UP_TO_SERVING | {"web", "check"},
     "cli": EVERYTHING,
     "__main__": {"cli"},
 }
@@ -104,6 +105,7 @@ PACKAGES = {
     "gateway": {"msgspec", "ruamel", "starlette", "tomlkit"} | MCP,
     "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
     "dev": {"msgspec", "watchfiles"},
+    "testing": {"msgspec", "pytest"} | MCP,
     "cli": {"msgspec", "rich"} | MCP,
     "__main__": set[str](),
 }
@@ -121,6 +123,7 @@ LATER = {
     "server": {"fastmcp"},
     "web": {"playwright"},
     "gateway": {"fastmcp"},
+    "testing": {"playwright", "pydantic_ai"},
     "cli": {"uvloop"},
 }
 

@@ -1,25 +1,17 @@
-"""The `transom` command, and what its commands share: the event loop, and how a server is named.
-
-TARGET is a Python file, `module:server`, a URL, or one quoted command line. Everything but a URL
-becomes a command: a server runs in a process of its own, so that one which blocks, prints or dies
-does so there. Python files and modules are run by `transom.cli.serve`.
-"""
+"""The `transom` command, and what its commands share: the event loop, and how a server is named."""
 
 # ruff: noqa: PLC0415 - a gateway loads this before it starts its server, so it is quick to load
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any, TypeVar
 
-from transom.errors import UsageError
+from transom.connections.target_names import parse_target
+
+__all__ = ["parse_target", "run_async"]
 
 T = TypeVar("T")
-_MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
@@ -35,56 +27,3 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
             return runner.run(work)
     finally:
         work.close()  # should a signal have come before it began
-
-
-def parse_target(text: str) -> list[str] | str:
-    """The command that starts the server, or its URL; a UsageError says what was tried."""
-    from urllib.parse import urlsplit
-
-    text = text.strip()
-    if not text:
-        raise UsageError(
-            "no server is named: give a Python file, module:server, a URL or a command"
-        )
-    if text.startswith(("http://", "https://")):
-        try:
-            host = urlsplit(text).hostname
-        except ValueError:
-            host = None
-        if not host:
-            raise UsageError(f"{text} is not a URL: it names no host")
-        return text
-    if found := _FILE.fullmatch(text):
-        path = Path(found["path"])
-        if path.is_file():
-            return _served(text)
-        if " " not in text:
-            raise UsageError(f"there is no file {path}")
-    if _MODULE.fullmatch(text):
-        return _served(text)
-    return _command(text)
-
-
-def _served(text: str) -> list[str]:
-    return [sys.executable, "-m", "transom.cli.serve", text]
-
-
-def _command(text: str) -> list[str]:
-    import shlex
-    import shutil
-
-    try:
-        argv = shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"{text!r} is not a command line: {error}") from error
-    if shutil.which(argv[0]) is None:
-        hint = ""
-        if Path(argv[0]).is_file():
-            runner = {".js": "node", ".mjs": "node", ".ts": "npx tsx"}.get(Path(argv[0]).suffix)
-            command = f"{runner} {text}" if runner else f"./{text}"
-            hint = f"; did you mean {command!r}?"
-        raise UsageError(
-            f"{argv[0]!r} is neither a Python file, module:server, a URL nor a command that can "
-            f"be run{hint}"
-        )
-    return argv

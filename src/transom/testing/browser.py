@@ -1,0 +1,168 @@
+"""The browser of a test session, and how the Views of one test get into it.
+
+1. Tests that run on the plugin's own event loop share one Chromium, until the session ends.
+2. Playwright belongs to one event loop. A test on a loop of its own, as pytest-asyncio and anyio
+   have them, gets a Chromium of its own.
+3. Nothing is started for a test whose Views are all in Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Self
+
+from transom.channel import Channel
+from transom.errors import TransomError, UsageError
+from transom.host.host import Host
+from transom.host.renderers import InProcessRenderer, MakeApp
+from transom.host.ui_resource import UIResource
+
+if TYPE_CHECKING:
+    from playwright.async_api import Frame, Page
+
+    from transom.web.headless import HeadlessRenderer, HeadlessSeat
+
+
+class SharedBrowser:
+    """Runs tests on an event loop of its own, and has the browser of that loop."""
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+        self._shared: HeadlessRenderer | None = None
+        self._on_console: Callable[[str], object] = _ignore
+
+    def run(self, test: Coroutine[Any, Any, object]) -> None:
+        """Run a test."""
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        self._runner.run(test)
+
+    async def seat(
+        self, stack: AsyncExitStack, on_console: Callable[[str], object]
+    ) -> tuple[HeadlessRenderer, HeadlessSeat]:
+        """A browser, and a place in it for the Views of a test, which ends with `stack`."""
+        own = self._runner is not None and asyncio.get_running_loop() is self._runner.get_loop()
+        self._on_console = on_console
+        renderer = self._shared if own else None
+        if renderer is None:
+            renderer = self._make()
+            if own:
+                self._shared = await renderer.__aenter__()
+            else:
+                await stack.enter_async_context(renderer)
+        stack.callback(self._forget)
+        return renderer, await stack.enter_async_context(renderer.seat())
+
+    def _make(self) -> HeadlessRenderer:
+        # Playwright and the web server take a while to load.
+        from transom.web.headless import HeadlessRenderer  # noqa: PLC0415
+
+        return HeadlessRenderer(on_console=lambda kind, text: self._on_console(f"{kind}: {text}"))
+
+    def _forget(self) -> None:
+        self._on_console = _ignore
+
+    def close(self) -> None:
+        """End the browser, and the event loop."""
+        if self._runner is not None:
+            if self._shared is not None:
+                self._runner.run(self._shared.__aexit__())
+            self._runner.close()
+
+
+def _ignore(_: object) -> None:
+    pass
+
+
+class MixedRenderer:
+    """Runs the Views in Python that it knows in this process, and shows others in a browser.
+
+    Args:
+        apps: by resource, what makes a View in Python.
+        browser: finds a place in the browser, when it is first needed.
+        configure: called when there is one, to take back what it changed of the host.
+    """
+
+    def __init__(
+        self,
+        apps: Mapping[str, MakeApp],
+        browser: Callable[[], Awaitable[tuple[HeadlessRenderer, HeadlessSeat]]],
+        configure: Callable[[], object],
+    ) -> None:
+        self.apps = dict(apps)
+        self._browser = browser
+        self._configure = configure
+        self._python = InProcessRenderer(self.apps)
+        self._host: Host | None = None
+        self._seat: HeadlessSeat | None = None
+        self._shown: HeadlessRenderer | None = None
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._python.__aexit__(*exc_info)
+
+    def add_app(self, uri: str, make: MakeApp) -> None:
+        """Run this View in Python."""
+        self.apps[uri] = make
+        self._python = InProcessRenderer(self.apps)
+
+    def attach_host(self, host: Host) -> None:
+        """See `AttachesToHost`."""
+        self._host = host
+
+    async def open(self, resource: UIResource) -> Channel:
+        """See `Renderer`."""
+        if resource.uri in self.apps:
+            return await self._python.open(resource)
+        async with self._starting:
+            if self._seat is None:
+                self._shown, self._seat = await self._browser()
+                assert self._host is not None  # noqa: S101 - a Host opens Views when it has begun
+                self._seat.attach_host(self._host)
+        channel = await self._seat.open(resource)
+        self._configure()  # the page has told the host of its surroundings
+        return channel
+
+    async def screenshot(self, view_id: str) -> bytes:
+        """See `TakesScreenshots`."""
+        return await self._in_browser(view_id).screenshot(view_id)
+
+    async def drive(self, view_id: str, request: dict[str, Any]) -> dict[str, Any]:
+        """See `DrivesViews`."""
+        return await self._in_browser(view_id).drive(view_id, request)
+
+    def _in_browser(self, view_id: str) -> HeadlessSeat:
+        if self._seat is None:
+            raise UsageError(f"View {view_id} is written in Python: it has no page")
+        return self._seat
+
+    @property
+    def stage_page(self) -> Page | None:
+        """The page that shows the Views."""
+        return None if self._shown is None else self._shown.page
+
+    async def frame(self, view_id: str, uri: str) -> Frame | None:
+        """The frame of a View's page; None for one in Python."""
+        if uri in self.apps or self._seat is None:
+            return None
+        page = self.stage_page
+        if page is None:
+            raise TransomError("The browser is gone")
+        place = f'[id="view-{self._seat.key_of(view_id)}"] iframe'
+        frame = await _frame_at(page.locator(place))
+        for _ in range(2):  # the guard and the sandbox around the View
+            frame = await _frame_at(frame.locator("iframe"))
+        return frame
+
+
+async def _frame_at(element: Any) -> Frame:
+    handle = await element.element_handle()
+    frame = await handle.content_frame()
+    if frame is None:
+        raise TransomError("The View's page is gone")
+    return frame

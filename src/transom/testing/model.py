@@ -1,0 +1,53 @@
+"""A model that does what a test says, for agents: it calls the tools of a script, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call that the model makes: `Call("show_orders", {"status": "open"})`."""
+
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
+def make_model(turns: Sequence[Call | Sequence[Call] | str]) -> FunctionModel:
+    """A model of Pydantic AI that follows a script: `Agent(make_model([...]), toolsets=[...])`.
+
+    Args:
+        turns: what it does, turn by turn: a call, several calls at once, or a text. A text as the
+            last turn ends the run.
+
+    Raises:
+        AssertionError: in the run: a tool of the script is not offered, or the script is over.
+    """
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # noqa: PLC0415
+    from pydantic_ai.models.function import FunctionModel  # noqa: PLC0415
+
+    left = list(turns)
+
+    async def respond(_: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if not left:
+            raise AssertionError("The model is asked for another turn, but its script is over")
+        turn = left.pop(0)
+        if isinstance(turn, str):
+            return ModelResponse(parts=[TextPart(turn)])
+        calls = [turn] if isinstance(turn, Call) else list(turn)
+        offered = [tool.name for tool in info.function_tools]
+        for call in calls:
+            if call.tool not in offered:
+                raise AssertionError(
+                    f"The script calls {call.tool}, which is not offered; there are: "
+                    f"{', '.join(offered) or 'none'}"
+                )
+        return ModelResponse(parts=[ToolCallPart(call.tool, call.arguments) for call in calls])
+
+    return FunctionModel(respond)

@@ -1,0 +1,137 @@
+"""The pytest plugin with Views in Chromium: one browser for all tests of a session."""
+
+import shutil
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.testing import pages
+from tests.testing.test_plugin import INI, PLUGINS
+
+pytestmark = pytest.mark.processes
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES, DOCS = ROOT / "examples", ROOT / "docs" / "testing"
+
+COUNTER = """
+from playwright.async_api import expect
+from tests.testing.pages import BROKEN, PAGE, SOON
+import pytest
+
+async def use(views, html, wait=60):
+    views.configure(open_timeout=60 if "connect()" in html else 2)
+    view = await views.open(html=html, tools={"next": lambda count: str(count + 1)}, result="3")
+    expect.set_options(timeout=wait * 1000)
+    await expect(view.page.get_by_text("3 so far")).to_be_visible()
+    await view.assert_tools("add", timeout=wait)
+    assert (await view.call("add", n=4)).text == "7"
+    await view.page.get_by_role("button", name="Next").click(timeout=wait * 1000)
+    await expect(view.page.get_by_text("8 so far")).to_be_visible()
+    assert view.sent_calls("next") == [{"count": 7}]
+    return view
+"""
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester):
+    def run(tests: str, *options: str) -> pytest.RunResult:
+        pytester.makeini(INI)
+        pytester.makepyfile(COUNTER + textwrap.dedent(tests))
+        return pytester.runpytest_inprocess(*PLUGINS, *options)
+
+    return run
+
+
+def test_the_tests_in_the_documentation_pass(pytester: pytest.Pytester):
+    files = [DOCS / "test_orders.py", EXAMPLES / "orders.py", EXAMPLES / "orders.html"]
+    for file in files:
+        shutil.copy(file, pytester.path)
+    pytester.makeini(INI)
+    done = pytester.runpytest_inprocess(*PLUGINS, "--update-views", "-k", "not contract")
+    done.assert_outcomes(passed=9, deselected=89)
+    [snapshot] = pytester.path.glob("__views__/*/*")
+    assert snapshot.read_text().startswith('heading 1 "Orders"\nsearchbox "Search" = ""\n')
+
+
+def test_a_page_is_used_as_its_user_and_its_model_do(run):
+    done = run("""
+        async def test_a_page(views):
+            await use(views, PAGE)
+
+        async def test_surroundings(views):
+            views.configure(theme="dark", locale="de")
+            view = await views.open(html=PAGE, result="3")
+            context = view.view.bridge.context
+            assert (context["theme"], context["locale"]) == ("dark", "de")
+
+        async def test_what_is_expected_does_not_fail(views):
+            page = PAGE.replace("await app.connect();", "await app.connect(); throw Error('late');")
+            view = await views.open(html=page, result="3")
+            view.allow_problems("Error: late")
+
+        async def test_what_is_only_logged_does_not_fail(views):
+            page = PAGE.replace("await app.connect();", "await app.connect(); console.error('no');")
+            view = await views.open(html=page, result="3")
+            await view.settle()
+            assert [problem.kind for problem in view.problems] == ["console"]
+    """)
+    done.assert_outcomes(passed=4)
+
+
+@pytest.mark.parametrize(
+    "which", ["SOON", pytest.param("BROKEN", marks=[pytest.mark.nightly, pytest.mark.timeout(600)])]
+)
+def test_a_broken_page_fails_its_test_with_the_right_words(
+    run, pytester: pytest.Pytester, which: str
+):
+    broken_pages = getattr(pages, which)
+    done = run(f"""
+        @pytest.mark.parametrize("broken", {which}, ids=lambda broken: broken.name)
+        async def test_broken(views, broken):
+            html = PAGE.replace(broken.old, broken.new)
+            assert html != PAGE
+            await use(views, html, {60 if which == "SOON" else 8})
+    """, "--tb=short")  # fmt: skip
+    done.assert_outcomes(failed=len(broken_pages))
+    sections = done.stdout.str().split("________ test_broken[")[1:]
+    assert [section.partition("]")[0] for section in sections] == [
+        each.name for each in broken_pages
+    ]
+    pairs = zip(broken_pages, sections, strict=True)
+    assert [section for broken, section in pairs if broken.says not in section] == []
+    left = pytester.path / ".pytest_cache" / "d" / "views"
+    folder = next(left.glob("*/test_broken-throws_later*"))
+    names = {each.name for each in folder.iterdir()}
+    assert names >= {"page-1.png", "page-1.tools.json", "page-1.problems.txt", "messages.jsonl"}
+    assert (folder / "page-1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_snapshots_are_written_when_told_and_compared_otherwise(run, pytester: pytest.Pytester):
+    tests = """
+        async def test_same(views):
+            view = await views.open(html=PAGE, result="3")
+            await expect(view.page.get_by_text("3 so far")).to_be_visible()
+            await view.assert_snapshot()
+            await view.assert_picture()
+
+        async def test_changed(views, request):
+            updating = request.config.getoption("--update-views")
+            result = "3" if updating else "4"
+            view = await views.open(html=PAGE, result=result)
+            await expect(view.page.get_by_text(f"{result} so far")).to_be_visible()
+            await view.assert_snapshot()
+
+        async def test_new(views, request):
+            view = await views.open(html=PAGE, result="3")
+            if not request.config.getoption("--update-views"):
+                await view.assert_snapshot("other")
+    """
+    run(tests, "--update-views").assert_outcomes(passed=3)
+    written = sorted(each.name for each in pytester.path.glob("__views__/*/*"))
+    assert written == ["test_changed.txt", "test_same.png", "test_same.txt"]
+    done = run(tests)
+    done.assert_outcomes(passed=1, failed=2)
+    done.stdout.fnmatch_lines_random(
+        ['*-"3 so far"', '*+"4 so far"', "*There is no snapshot *test_new.other.txt: run pytest *"]
+    )
