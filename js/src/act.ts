@@ -87,7 +87,12 @@ function pressedAt({ node, x, y }: Target, page: Document): Element {
   return there && places.some((place) => isWithin(there, place)) ? there : node;
 }
 
-const click = ({ target, page }: Doing): boolean => {
+/** Whether no mouse can press it: the browser draws the options of a select element by itself. */
+export const isChosenByScript = ({ node }: Target): boolean =>
+  localName(node) === "option" && closest(node, "select") !== null;
+
+const click = ({ target, page }: Doing): Done => {
+  if (isChosenByScript(target)) return chooseOption(target);
   const mouse = new Mouse(target);
   const node = pressedAt(target, page);
   mouse.over(node);
@@ -210,9 +215,9 @@ const same = (one: string, other: string): boolean =>
 async function select(doing: Doing): Promise<Done> {
   const { target, value } = doing;
   const { node, role } = target;
-  if (localName(node) === "option") {
-    const list = closest(node, "select") as HTMLSelectElement;
-    return choose(list, [node as HTMLOptionElement]);
+  if (isChosenByScript(target)) return chooseOption(target);
+  if (!value && (isSelect(node) || LISTS.includes(role))) {
+    return unfit("select needs an option as its value, or the reference of one");
   }
   if (isSelect(node)) {
     const options = Array.from(optionsOf(node));
@@ -229,6 +234,9 @@ async function select(doing: Doing): Promise<Done> {
   if (LISTS.includes(role)) return chooseIn(doing);
   return CHOICES.includes(role) ? click(doing) : unfit(`${say(target)} has nothing to select`);
 }
+
+const chooseOption = ({ node }: Target): Done =>
+  choose(closest(node, "select") as HTMLSelectElement, [node as HTMLOptionElement]);
 
 function choose(list: HTMLSelectElement, chosen: HTMLOptionElement[]): Done {
   const disabled = chosen.find(isDisabled);
@@ -446,6 +454,7 @@ export const stateOf = (node: Element): string =>
     checkedOf(node),
     (isTextField(node) && !isWritable(node)) || isInput(node) ? valueOf(node) : "",
     isSelect(node) ? Array.from(optionsOf(node)).map(isSelected) : [],
+    localName(node) === "option" && isSelected(node as HTMLOptionElement),
     attribute(node, "aria-expanded"),
     has(node, "open"),
   ]);

@@ -7,6 +7,8 @@ import { DRIVE, type Drive, type PageMessage, type SandboxDrive } from "./messag
 
 const SHOWN_FOR = 6000; // milliseconds
 const MAX_ANSWER = 256 * 1024; // characters, as the host takes
+/** What can be asked for while the user has control. */
+const HARMLESS = ["look", "mark", "cover"];
 const TAKEN = "The user has taken control of the View";
 
 type Own = Extract<PageMessage, { do: "driven" | "control" }>;
@@ -44,7 +46,7 @@ export class AgentUse {
 
   drive({ id, request }: Drive): void {
     this.#show();
-    if (this.#isTaken && request.op !== "look" && request.op !== "mark") {
+    if (this.#isTaken && !HARMLESS.includes(request.op)) {
       this.#answer(id, JSON.stringify({ problem: "unfit", detail: TAKEN }));
       return;
     }

@@ -3,8 +3,9 @@
  * around it, which loads it when it is first needed. What it says of a page is what the page wants it
  * to say: the View has the same origin.
  */
-import { isAction, isDone, misfit, perform, prepare, stateOf } from "./act.js";
+import { isAction, isChosenByScript, isDone, misfit, perform, prepare, stateOf } from "./act.js";
 import { Aim } from "./aim.js";
+import { Covers } from "./covers.js";
 import { toJson } from "./json.js";
 import type { Action, ActionName, DriveRequest, Look } from "./messages.js";
 import { Outlines } from "./outlines.js";
@@ -15,6 +16,7 @@ import { snapshot } from "./snapshot.js";
 import { findElement, findTarget, isProblem, type Problem, type Target } from "./target.js";
 
 const MAX_ANSWER = 250_000; // characters; the host takes a few more
+const DRAWN_WITHIN = 200; // milliseconds
 const READ_SHOWN = 60; // elements that are outlined at a time
 /** What a page need not show that it has noticed. */
 const QUIET: readonly ActionName[] = ["type", "clear", "set", "scroll_into_view", "hover"];
@@ -35,6 +37,7 @@ interface Acting {
 
 const refs = new References();
 const outlines = new Outlines();
+const covers = new Covers();
 let acting: Acting | undefined; // with a real mouse and keyboard
 
 const drive: Driver = async (request, view) => {
@@ -58,6 +61,8 @@ async function answerTo(request: DriveRequest, view: ViewFrame, page: Document):
       return focusOn(request, page);
     case "settle":
       return settle(view, page);
+    case "cover":
+      return cover(request.on, page);
     case "mark":
       return mark(request.ref, page);
     default:
@@ -79,6 +84,29 @@ function mark(ref: string | null | undefined, page: Document): object {
   return {};
 }
 
+async function cover(isOn: boolean, page: Document): Promise<object> {
+  covers.end();
+  if (!isOn) return {};
+  outlines.end();
+  const count = covers.cover(documentElement(page));
+  if (count === undefined) {
+    return { problem: "unfit", detail: "It is too large to cover what is private in it" };
+  }
+  if (count > 0) await drawn();
+  return { covered: count > 0 };
+}
+
+/** Wait until the browser has drawn what was changed before; what is out of sight it does not draw. */
+const drawn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, DRAWN_WITHIN);
+    requestAnimationFrame(() => {
+      requestAnimationFrame(() => {
+        resolve();
+      });
+    });
+  });
+
 // --- acts -------------------------------------------------------------------------------------------
 
 /** The elements that an action is for, if it can be done. */
@@ -92,7 +120,7 @@ function targetsOf(request: Action, page: Document): [Target, Target?] | Problem
   if (action !== "drag_to") return [target];
   if (!to) return { problem: "unfit", detail: "drag_to needs the reference of another element" };
   const onto = findTarget(refs, { ref: to, action: "hover", ...told }, page);
-  if (isProblem(onto)) return onto;
+  if (isProblem(onto)) return { ...onto, of: to };
   // The page may have been scrolled to show the second one: both have to be in sight.
   const again = findTarget(refs, request, page);
   return isProblem(again) ? again : [again, onto];
@@ -141,7 +169,8 @@ function aimAt(request: Action, view: ViewFrame, page: Document): object {
     acting.aim = aimFor(request.action, target, page);
   }
   const isAlready = isDone(request.action, target);
-  return { target: shown(target), already: isAlready, ...(to && { to: shown(to) }) };
+  const byScript = isChosenByScript(target);
+  return { target: shown(target), already: isAlready, byScript, ...(to && { to: shown(to) }) };
 }
 
 /** A key may press something else: Enter presses the button of a form. */

@@ -368,6 +368,7 @@ export type DriveRequest =
   | Look
   | (Action & { op: "target" | "act" | "focus" })
   | { op: "settle" }
+  | { op: "cover"; on: boolean }
   | { op: "mark"; ref?: string | null };
 
 /** The method of what may be a message of JSON-RPC: a stranger has posted it. */

@@ -12,7 +12,7 @@ const STYLE =
   "border: 2px solid #2152d0; outline: 1px solid #ffffff; z-index: 2147483647;";
 
 /** Where an element is in the window of the sandbox; undefined if it is not shown. */
-function placeOf(node: Element): DOMRect | undefined {
+export function placeOf(node: Element): DOMRect | undefined {
   const { left, top, width, height } = boxOf(node);
   if (width === 0 || height === 0) return undefined;
   let [x, y] = [left, top];
@@ -56,14 +56,19 @@ export class Outlines {
 
   /** Outline elements for a moment. */
   flash(nodes: Element[]): void {
-    clearTimeout(this.#clearing);
-    this.#clear();
+    this.end();
     // All places first: after each box that is added, the browser would arrange the page again.
     const places = nodes.map(placeOf).filter((place) => place !== undefined);
     this.#flashed = places.map(draw);
     this.#clearing = setTimeout(() => {
       this.#clear();
     }, SHOWN_FOR);
+  }
+
+  /** Remove those that are there for a moment. */
+  end(): void {
+    clearTimeout(this.#clearing);
+    this.#clear();
   }
 
   #clear(): void {

@@ -24,6 +24,7 @@ import {
   isElement,
   isRendered,
   isText,
+  isWithin,
   localName,
   optionsOf,
   optionText,
@@ -60,6 +61,7 @@ const MAX_FOUND = 60;
 const MAX_COUNTED = 5000; // elements of a run that are looked at one by one
 const MAX_DEPTH = 300; // elements in each other
 const MAX_OPTIONS = 12;
+const MAX_BESIDE = 3; // controls that a text may be about
 const PICTURES = ["img", "canvas", "video", "audio"];
 const UNREAD = new Set(["script", "style", "template", "noscript", "head", "title", "option"]);
 
@@ -88,6 +90,8 @@ export interface Snapshot {
   left_out: number;
   private: number;
   offscreen: number;
+  /** Whether it is all of a dialog, behind which nothing can be used. */
+  modal: boolean;
 }
 
 /** A node before it is known how deep it is. */
@@ -97,6 +101,8 @@ interface Item {
   /** The block that a text is in, and all of that. */
   block?: Element;
   text?: string;
+  /** Whether it is scrolled out of sight. */
+  isOff?: boolean;
   children: Item[];
 }
 
@@ -121,7 +127,6 @@ class Walk {
   readonly #textLimit: number;
   visited = 0;
   shown = 0;
-  offscreen = 0;
   private = 0;
 
   /** `isWhole`: nothing is cut short. */
@@ -204,6 +209,7 @@ class Walk {
     if (isGroup(role)) return this.#describeGroup(node, role, parent);
     if (PICTURES.includes(role)) return this.#describePicture(node, parent, isNamed);
     if (role === "heading" || isReport(role) || isNamedGroup(role)) {
+      if (isNamed && role === "heading" && !isClickable(node, this.#sight)) return undefined;
       return this.#describeText(node, role, parent);
     }
     const isActionable = isWidget(role) || isUsableCell(node, role);
@@ -253,8 +259,9 @@ class Walk {
   /** A thing that can be used, with its reference. */
   #use(parent: Item, node: Element, described: Omit<SnapshotNode, "depth">): Item {
     const ref = this.#refs.of(node, described.role);
-    if (this.#isOutOfSight(node)) this.offscreen += 1;
-    return this.#add(parent, { ...described, ref }, node);
+    const item = this.#add(parent, { ...described, ref }, node);
+    item.isOff = this.#isOutOfSight(node);
+    return item;
   }
 
   #describePicture(node: Element, parent: Item, isNamed: boolean): Item | undefined {
@@ -287,6 +294,8 @@ class Walk {
       item.node.count = said > rows.length ? said : rows.length - heads.length;
       item.node.of = "row";
       if (texts.some(Boolean)) item.node.value = shorten(texts.join(", "), MAX_VALUE);
+    } else if (isSelect(node)) {
+      item.node.value = shorten(valueOf(node, role, this.#sight) ?? "", MAX_VALUE);
     }
     return item;
   }
@@ -321,6 +330,7 @@ class Walk {
     const { ref, role } = parent.node;
     const under =
       ref && isGroup(role) ? ref : this.#refs.of(container, roleOf(container) || "list");
+    if (parent.element === container) parent.node.ref ??= under;
     this.#add(parent, { role: "more", name: "", count, of, under });
   }
 
@@ -394,6 +404,7 @@ class Walk {
 
   #isOutOfSight(node: Element): boolean {
     const { top, bottom } = this.#sight.box(node);
+    if (top === bottom) return false; // such as an option of a list that is closed
     const { height } = this.#sight.window(documentElement(ownerDocument(node)!));
     return bottom <= 0 || top >= height;
   }
@@ -451,8 +462,8 @@ export function snapshot(
 ): { snapshot: Snapshot; read: Element[] } {
   const walk = new Walk(page, refs, Boolean(find) || under !== undefined);
   const root = documentElement(page);
-  // What is behind a modal dialog cannot be used.
-  const isWhole = walk.start(under ?? query(root, "dialog:modal") ?? root);
+  const dialog = under ? null : query(root, "dialog:modal");
+  const isWhole = walk.start(under ?? dialog ?? root);
   const found = find ? matching(walk.root, find.toLowerCase()) : walk.root;
   const all = flatten(found.children);
   const kept = all.slice(0, MAX_NODES);
@@ -465,7 +476,8 @@ export function snapshot(
       actionable: used.length,
       left_out: unread + all.length - kept.length,
       private: walk.private,
-      offscreen: walk.offscreen,
+      offscreen: kept.filter(({ isOff }) => isOff).length,
+      modal: dialog !== null,
     },
     read: used.map(({ element }) => element!),
   };
@@ -483,6 +495,8 @@ function joined(items: Item[]): Item[] {
   const found: Item[] = [];
   for (const item of items) {
     const last = found.at(-1);
+    const isCaption = item.node.role === "text" && last && last.node.role !== "text";
+    if (isCaption && last.node.name === item.node.name) continue; // it says nothing new
     const isBeside = item.block && last?.block && parentOf(item.block) === parentOf(last.block);
     const name = isBeside ? `${last.node.name} · ${item.node.name}` : "";
     if (isBeside && name.length <= MAX_NAME) last.node.name = name;
@@ -490,6 +504,20 @@ function joined(items: Item[]): Item[] {
   }
   return found;
 }
+
+/** What can be used beside a text, in the same part of the page: the text may be about it. */
+const controlsOf =
+  ({ children }: Item) =>
+  ({ block }: Item): Item[] => {
+    for (let at = block, up = 0; at && up < 2; at = parentOf(at) ?? undefined, up += 1) {
+      const around = at;
+      const beside = children.filter(
+        ({ node, element }) => node.ref && element && isWithin(element, around),
+      );
+      if (beside.length > 0) return beside.length > MAX_BESIDE ? [] : beside;
+    }
+    return [];
+  };
 
 /** The items that have a text, with what is around them, and what is in those. */
 function matching(root: Item, text: string): Item {
@@ -502,7 +530,10 @@ function matching(root: Item, text: string): Item {
       room -= 1;
       return item;
     }
-    const children = item.children.map(keep).filter((each) => each !== undefined);
+    const found = new Set(item.children.filter((each) => has(each)).flatMap(controlsOf(item)));
+    const children = item.children
+      .map((each) => (found.has(each) ? each : keep(each)))
+      .filter((each) => each !== undefined);
     return children.length > 0 ? { ...item, children } : undefined;
   };
   return keep(root) ?? { ...root, children: [] };

@@ -27,6 +27,8 @@ import { Sight } from "./sight.js";
 export interface Problem {
   problem: "unknown" | "gone" | "hidden" | "covered" | "disabled" | "changed" | "unfit";
   detail: string;
+  /** The reference of what it is about, if that is not the one that something is done to. */
+  of?: string;
 }
 
 /** An element, what it is, and where it can be pressed, in pixels of the View's window. */

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.driven import CONTROLS, driven, inside_of, use_controls
+from tests.browser.driven import CONTROLS, Driven, driven, inside_of, use_controls
 from tests.browser.hosting import Chromium
 from transom.errors import Refused
 from transom.web.csp import CspMode
@@ -77,9 +77,22 @@ async def test_a_page_is_read_as_a_person_perceives_it(browser: Chromium, csp: C
 NOTED = "() => noted.splice(0)"
 
 
+async def choose_an_option(view: Driven) -> None:
+    """By its own reference."""
+    size = await view.ref('combobox "Size"')
+    for name, action in (("small", "click"), ("large", "select")):
+        nodes = (await view.drive("look", under=size))["nodes"]
+        [ref] = [node["ref"] for node in nodes if node["name"] == name]
+        done = await view.act(ref, action)
+        assert (done["done"], done["ignored"]) == (True, False)
+        assert f'combobox "Size" = {name}' in await view.look()
+    assert "needs an option" in (await view.act(size, "select"))["detail"]
+
+
 async def test_controls_are_used_by_events_that_their_page_notices(browser: Chromium) -> None:
     async with browser.user() as user, driven(user.renderer(), CONTROLS) as [view]:
         await use_controls(view, lambda: user.run_in_view(view.view_id, NOTED))
+        await choose_an_option(view)
 
 
 @pytest.mark.processes
@@ -100,6 +113,7 @@ async def test_controls_are_used_with_a_real_mouse_and_keyboard_without_a_window
             done = await view.act(await view.ref('button "Press me"'), "click")
             assert done.get("done") is True, done
             assert await inside.evaluate(NOTED) == [True]
+        await choose_an_option(view)
 
 
 PROBLEMS = """

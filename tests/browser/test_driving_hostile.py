@@ -1,6 +1,7 @@
 """Pages that deceive or exhaust whoever reads them: they are bounded, and harm themselves alone."""
 
 import asyncio
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -257,6 +258,43 @@ async def test_what_is_private_names_nothing_else(browser: Chromium) -> None:
         assert 'textbox "Pin" = ••••' in await view.look()
         assert (await view.act(pin, "type", "x"))["secret"] is True
         assert "private part" in (await view.act(inside, "click"))["detail"]
+
+
+RED = "position: absolute; inset: 0; background: rgb(255, 0, 0)"
+PICTURED = f"""
+<p>Shown</p><div style="height: 40px; position: relative"><b style="{RED}">Shown</b></div>
+<div data-transom-private style="position: relative"><b style="{RED}; height: 60px">Secret</b></div>
+<iframe srcdoc="<p data-transom-private style='{RED}'>Secret</p>"></iframe>
+"""
+COUNT_RED = """async (png) => {
+  const bytes = Uint8Array.from(atob(png), (each) => each.charCodeAt(0));
+  const picture = await createImageBitmap(new Blob([bytes]));
+  const canvas = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+  canvas.drawImage(picture, 0, 0);
+  const { data } = canvas.getImageData(0, 0, picture.width, picture.height);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) count += data[at] === 255 && data[at + 1] === 0;
+  return count / picture.width;
+}"""
+
+
+@pytest.mark.processes
+async def test_what_is_private_is_covered_in_a_picture() -> None:
+    renderer = HeadlessRenderer()
+    async with driven(renderer, PICTURED, PICTURED) as views:
+        assert renderer.page is not None
+        for view in views:  # the second one is out of sight
+            place = renderer.page.frame_locator(
+                f"[id='view-{renderer.key_of(view.view_id)}'] iframe"
+            )
+            for _ in range(3):
+                place = place.frame_locator("iframe")
+            await place.get_by_text("Secret").wait_for()
+            for _ in range(2):
+                png = b64encode(await view.view.screenshot()).decode()
+                assert 20 < await renderer.page.evaluate(COUNT_RED, png) <= 40
+            png = b64encode(await renderer.screenshot(view.view_id)).decode()
+            assert await renderer.page.evaluate(COUNT_RED, png) > 60  # nothing is covered any more
 
 
 THIEF = """

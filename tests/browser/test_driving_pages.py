@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.driven import driven
+from tests.browser.driven import driven, lines
 from tests.browser.hosting import Chromium
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +44,52 @@ button "For readers ★"
 checkbox "Drawn box"
 img "A cat"
 video [300, 150]"""
+
+FOUND = """
+<div>Marketing <input type="range"></div><div><p>Budget</p><button>Less</button></div>
+<select multiple aria-label="Many"><option selected>a<option selected>b<option>c</select>
+<ul aria-label="Things" id="things"></ul><article onclick="1"><h3>Card</h3>Its text</article>
+<figure><img alt="Chart" src="data:,"><figcaption>Chart</figcaption></figure>
+<button onclick="sure.showModal()">Open</button><dialog id="sure"><button>No</button></dialog>
+<div style="height: 3000px"></div><button>Below</button>
+<script>
+  for (let n = 0; n < 20; n += 1) things.insertAdjacentHTML("beforeend", `<li>Thing ${n}`);
+</script>
+"""
+
+FOUND_READ = """\
+text "Marketing"
+slider = 50 (0 to 100)
+text "Budget"
+button "Less"
+listbox "Many" = a, b
+  options "a, b, c"
+list "Things"
+  text "Thing 0 · Thing 1 · Thing 2 · Thing 3 · Thing 4"
+  more 15 item
+clickable "Card Its text"
+img "Chart"
+button "Open"
+button "Below\""""
+
+
+async def test_what_is_found_has_the_control_that_it_is_about(browser: Chromium) -> None:
+    async with browser.user() as user, driven(user.renderer(), FOUND) as [view]:
+        assert await view.look() == FOUND_READ
+        assert await view.look(find="marketing") == 'text "Marketing"\nslider = 50 (0 to 100)'
+        assert await view.look(find="budget") == 'text "Budget"\nbutton "Less"'
+        answer = await view.drive("look")
+        [more] = [node for node in answer["nodes"] if node["role"] == "more"]
+        [things] = [node for node in answer["nodes"] if node["name"] == "Things"]
+        assert more["under"] == things["ref"]
+        below = [(await view.drive("look", find=text))["offscreen"] for text in ("below", "open")]
+        assert (answer["modal"], answer["offscreen"] - below[0], below[1]) == (False, 0, 0)
+        drag = {"action": "drag_to", "ref": await view.ref('button "Open"'), "to": "b999"}
+        assert (await view.drive("act", **drag))["of"] == "b999"
+        await view.act(drag["ref"], "click")
+        answer = await view.drive("look")
+        assert (lines(answer), answer["modal"]) == ('dialog\n  button "No" (focused)', True)
+
 
 PATTERNS = """
 <div role="tablist" aria-label="Views"><button role="tab" aria-selected="true">Day</button>

@@ -25,6 +25,7 @@ class Page:
         self.text = ""
         self.name = "Add"
         self.secret = False  # whether [f3] is a password field
+        self.cover: Answer = {}  # the answer to `cover`
         self.requests: list[Request] = []
         self.asked = asyncio.Event()
 
@@ -73,6 +74,9 @@ class Page:
             self.text += request["value"]
         secret = bool(found["target"].get("secret"))
         return {"done": True, "settled": True, "ignored": False, "secret": secret}
+
+    def _cover(self, request: Request) -> Answer:
+        return self.cover
 
     def _mark(self, request: Request) -> Answer:
         return {}

@@ -86,7 +86,7 @@ async def test_what_cannot_be_used_says_why_and_what_is_there_now():
             'button "Remove" [b2] is disabled. Nothing was done.\n'
             '⟦View orders-1 has changed so:⟧\n+ "7 so far"\n- "0 so far"'
         )
-        with pytest.raises(ToolError, match=r"^\[b9\] is not a reference that look_at_view has sh"):
+        with pytest.raises(ToolError, match=r"^\[b9\] is not a reference .* has shown: look again"):
             await view.act("b9", "click")
         page.name = "Delete everything"
         with pytest.raises(ToolError, match=r'"Add" \[b1\] is not what it was when it was looked'):
@@ -110,11 +110,103 @@ async def test_an_act_that_means_nothing_reaches_no_page():
         for ref, action, value, problem in mistakes:
             with pytest.raises(ProtocolError, match=problem):
                 await view.act(ref, action, value)
-        with pytest.raises(ProtocolError, match="of length <= 1000"):
-            await host.call_tool(LOOK, {"view_id": view.id, "find": "x" * 1001})
-        for odd in ({"find": "\ud800"}, {"find": 10**5000}, {"view_id": "\udfff"}):
-            with pytest.raises(ProtocolError, match="look_at_view: they cannot be written as JSON"):
-                await host.call_tool(LOOK, {"view_id": view.id, **odd})
+            wrong = {"view_id": view.id, "ref": ref, "action": action, "value": value}
+            told = await host.call_tool(
+                ACT, wrong
+            )  # what a model can read, and no error of JSON-RPC
+            assert (told.is_error, problem in told.text) == (True, True)
+        for odd, problem in (
+            ({"find": "x" * 1001}, "of length <= 1000"),
+            ({"find": "\ud800"}, "look_at_view: they cannot be written as JSON"),
+            ({"find": 10**5000}, "look_at_view: they cannot be written as JSON"),
+            ({"view_id": "\udfff"}, "look_at_view: they cannot be written as JSON"),
+            ({"under": "the table"}, "a reference is like b3"),
+        ):
+            told = await host.call_tool(LOOK, {"view_id": view.id, **odd})
+            assert (told.is_error, problem in told.text) == (True, True)
+        assert page.requests == []
+
+
+async def test_a_dialog_that_opens_and_closes_is_told_in_a_line():
+    class Asking(Page):
+        is_open = False
+
+        def _look(self, request: Request) -> Answer:
+            if self.is_open:
+                return {"nodes": [node("dialog", "Sure?", "e8"), node("button", "Yes", "b9")]} | {
+                    "modal": True
+                }
+            return super()._look(request)
+
+        def nodes(self) -> list[Answer]:
+            return (
+                [*super().nodes(), node("button", "Yes", "b9")] if self.is_open else super().nodes()
+            )
+
+        def _act(self, request: Request) -> Answer:
+            self.is_open = request["ref"] == "b1"
+            self.count += request["ref"] == "b9"
+            return {"done": True, "settled": True}
+
+    renderer = PageRenderer()
+    async with hosting(renderer=renderer) as host:
+        renderer.pages_of["orders-1"] = Asking()
+        view, _ = await opened(host)
+        await view.snapshot()
+        assert (await view.act("b1", "click")).changes == (
+            '+ dialog "Sure?" [e8]\n+ button "Yes" [b9]\n'
+            "5 things behind the dialog, until it is closed"
+        )
+        assert (await view.act("b9", "click")).changes == (
+            "The dialog is closed. What was behind it can be used again.\n"
+            '+ "1 so far"\n- "0 so far"'
+        )
+
+
+async def test_the_target_of_dragging_is_named_if_it_is_not_there():
+    renderer = PageRenderer()
+    async with hosting(renderer=renderer) as host:
+        view, page = await opened(host)
+        await view.snapshot()
+
+        async def answer(request: Request) -> Answer:
+            if request["op"] != "act":
+                return await page.answer(request)
+            return {"problem": "gone", "detail": "", "of": request["to"]}
+
+        renderer.answer = answer
+        with pytest.raises(ToolError, match=r"^\[b7\] is not there any more: look again\. Nothing"):
+            await view.act("b1", "drag_to", "b7")
+
+
+class PictureRenderer(PageRenderer):
+    async def screenshot(self, view_id: str) -> bytes:
+        assert self.pages_of[view_id].requests[-1] == {"op": "cover", "on": True}
+        return b"PNG"
+
+
+async def test_a_picture_is_a_look_and_what_is_private_is_covered_meanwhile():
+    approver = Approver(Deny("not now"))
+    policy = Policy(approve=approver, look="ask")
+    async with hosting(renderer=PictureRenderer(), policy=policy) as host:
+        view, page = await opened(host)
+        with pytest.raises(Refused, match="not now"):
+            await view.screenshot()
+        approver.decision = Allow()
+        for _ in range(2):
+            assert await view.screenshot() == b"PNG"
+        assert COUNTER in (await host.answer(LOOK, VIEW)).text
+        assert [each.tool.name for each in approver.asked] == [LOOK, LOOK]
+        assert [each["on"] for each in page.ops("cover")] == [True, False] * 2
+        pictures = [e for e in await host.audit.read() if e.tool == "screenshot_view"]
+        assert [each.outcome for each in pictures] == ["ok", "ok"]
+        page.cover = {"problem": "unfit", "detail": "too large"}
+        with pytest.raises(ToolError, match='there is no picture of it: "too large"'):
+            await view.screenshot()
+    async with hosting(renderer=PictureRenderer(), policy=Policy(look="never")) as host:
+        view, page = await opened(host)
+        with pytest.raises(Refused, match=r'Policy\(look="never"\)'):
+            await view.screenshot()
         assert page.requests == []
 
 
@@ -189,7 +281,7 @@ async def test_no_model_uses_pages_with_never_or_where_no_renderer_can():
         view, _ = await opened(host)
         assert LOOK not in await tool_names(host)
         answered = await host.answer(LOOK, VIEW)
-        assert 'Host(drive="never")' in answered.text
+        assert (answered.is_error, 'Host(drive="never")' in answered.text) == (True, True)
         assert (await view.snapshot()).text == COUNTER  # the program itself may
     async with hosting() as host:
         await host.call_tool("show_orders")
@@ -397,7 +489,8 @@ async def test_a_password_is_neither_in_the_audit_nor_in_what_the_user_is_asked(
         await view.act("f3", "type", "hunter2")
         assert approver.asked[-1].arguments["value"] == "•••• (7 characters)"
         assert "hunter2" not in str(approver.asked)
-        for decision in (Deny("no"), "nonsense", AllowAlways(), Allow()):
+        nonsense: Any = "yes"
+        for decision in (Deny("no"), nonsense, AllowAlways(), Allow()):
             approver.decision = decision
             await host.answer(ACT, PASSWORD)
         page.secret = False
@@ -412,7 +505,12 @@ async def test_a_password_is_neither_in_the_audit_nor_in_what_the_user_is_asked(
         told = str(await host.audit.read(view="orders-1"))
         assert "hunter2" not in told
         assert "•••• (7 characters)" in told
-    for more in ({"drive": "never"}, {"policy": Policy(look="never")}, {"policy": Policy()}):
+    refusing: list[dict[str, Any]] = [
+        {"drive": "never"},
+        {"policy": Policy(look="never")},
+        {"policy": Policy()},
+    ]
+    for more in refusing:
         async with hosting(renderer=PageRenderer(), **more) as host:
             _, page = await opened(host)
             page.secret = True
@@ -589,10 +687,9 @@ async def test_a_page_writes_no_marks_no_lines_and_no_references_of_its_own():
             'slider "Volume" [f2] = 25 (0 to 100)',
             "… 3 more things",
             'canvas "Chart" 0x0',
-            "private: 4 things that are not shown",
+            "private: 4 things not shown",
             f"… 5 more things are left out: {HOW}",
-            "2 of these things are scrolled out of sight.",
-            "4 private things are not shown.",
+            "2 of these are scrolled out of sight.",
         ]
         assert set(snapshot.refs) == {"b1", "l1", "f1", "f2"}
 

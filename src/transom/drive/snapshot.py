@@ -80,6 +80,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """The text that it was searched for."""
     under: str | None = None
     """The reference of the part that it is about."""
+    modal: bool = False
+    """Whether it is all of a dialog, behind which nothing can be used."""
 
 
 class ActResult(msgspec.Struct, frozen=True):
@@ -119,6 +121,7 @@ class _Look(msgspec.Struct, frozen=True):
     left_out: _Count = 0
     private: _Count = 0
     offscreen: _Count = 0
+    modal: bool = False
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -128,6 +131,8 @@ class Target(msgspec.Struct, frozen=True):
     to: Element | None = None
     problem: str = ""
     detail: str = ""
+    of: str = ""
+    """The reference that the problem is about, if it is not the first one."""
     done: bool = False
     settled: bool = False
     ignored: bool = False
@@ -165,7 +170,7 @@ def read_snapshot(
         text = f"Nothing on it matches {quoted(find)}."
     else:
         text = "There is nothing on it that can be read or used."
-    return Snapshot(id, text, refs, lines, find, under)
+    return Snapshot(id, text, refs, lines, find, under, look.modal)
 
 
 def _read(view_id: str, answer: object, kind: Any) -> Any:
@@ -183,16 +188,21 @@ def quoted(text: str, limit: int = _MAX_NAME) -> str:
     return f'"{clean(text, limit).replace(chr(34), chr(39))}"'
 
 
+def _counted(count: int, what: str, which: str = "") -> str:
+    return f"{count} {which}{what}" + ("" if count == 1 else "s")
+
+
 def _line(node: _Node) -> Line:
     role = node.role if _WORD.fullmatch(node.role) else "other"
     ref = node.ref if is_ref(node.ref) else ""
     if role == "more":
         under = node.under if is_ref(node.under) else ""
         what = node.of if _WORD.fullmatch(node.of) else "thing"
-        text = f"… {node.count or 0} more {what}s" + (f", under=[{under}]" if under else "")
+        text = f"… {_counted(node.count or 0, what, 'more ')}"
+        text += f", under=[{under}]" if under else ""
         return Line(node.depth, text, f"more {what} {under}")
     if role == "private":
-        return Line(node.depth, f"private: {node.count or 0} things that are not shown")
+        return Line(node.depth, f"private: {_counted(node.count or 0, 'thing')} not shown")
     if role == "text":
         return Line(node.depth, quoted(node.name))
     parts = [role]
@@ -203,7 +213,7 @@ def _line(node: _Node) -> Line:
     if ref:
         parts.append(f"[{ref}]")
     if node.count is not None and _WORD.fullmatch(node.of):
-        parts.append(f"{node.count} {node.of}s")
+        parts.append(_counted(node.count, node.of))
     if node.size is not None:
         width, height = (round(side) if 0 <= side < 1e6 else 0 for side in node.size)
         parts.append(f"{width}x{height}")
@@ -237,9 +247,9 @@ def _text(lines: Iterable[Line], max_bytes: int, left_out: int, look: _Look) -> 
             "with under for those in a part that has a reference"
         )
     if look.offscreen:
-        shown.append(f"{look.offscreen} of these things are scrolled out of sight.")
-    if look.private:
-        shown.append(f"{look.private} private things are not shown.")
+        shown.append(f"{look.offscreen} of these are scrolled out of sight.")
+    if look.private and not any(node.role == "private" for node in look.nodes):
+        shown.append(f"{_counted(look.private, 'thing', 'private ')} not shown.")
     return "\n".join(shown)
 
 
@@ -261,7 +271,10 @@ def changes_between(before: Snapshot, after: Snapshot, max_bytes: int = MAX_CHAN
             found.append(f"+ {line.text}")
         elif line.text not in (known[line.key], _FOCUSED.sub("", known[line.key])):
             found.append(f"~ {line.text}")
-    for line in before.lines:
+    behind = len(before.lines) if after.modal and not before.modal else 0
+    if behind:
+        found.append(f"{_counted(behind, 'thing')} behind the dialog, until it is closed")
+    for line in () if behind else before.lines:
         gone = line.key not in there if line.key else unkeyed[line.text] > 0
         if gone:
             unkeyed[line.text] -= not line.key

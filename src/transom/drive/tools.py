@@ -33,10 +33,10 @@ Action = Literal[
 
 LOOK_AT_VIEW: Final = "look_at_view"
 ACT_ON_VIEW: Final = "act_on_view"
+SCREENSHOT_VIEW: Final = "screenshot_view"
 
 _NEEDS_VALUE: Final = {
     "type": "the text",
-    "select": "the option",
     "press": 'a key or chord, such as "Enter" or "Control+A"',
     "set": "the new value",
     "drag_to": "the reference of the target",
@@ -77,8 +77,8 @@ ACT: Final = Tool(
             "action": {"type": "string", "enum": list(get_args(Action))},
             "value": {
                 "type": "string",
-                "description": "For type the text, select the option, press a key such as Enter, "
-                "set the new value, drag_to a reference",
+                "description": "For type the text, select the option (unless ref is one), press a "
+                "key such as Enter, set the new value, drag_to a reference",
             },
         },
         "required": ["view_id", "ref", "action"],

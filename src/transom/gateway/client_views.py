@@ -21,7 +21,13 @@ import msgspec
 from transom.background import Background, Debounced, ignore
 from transom.connections.connection import ServerConnection
 from transom.connections.versions import is_complete, without_hop_keys
-from transom.drive.tools import ACT_ON_VIEW, DRIVE_TOOLS, LOOK_AT_VIEW, VIEW_ID_SCHEMA
+from transom.drive.tools import (
+    ACT_ON_VIEW,
+    DRIVE_TOOLS,
+    LOOK_AT_VIEW,
+    SCREENSHOT_VIEW,
+    VIEW_ID_SCHEMA,
+)
 from transom.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -81,7 +87,6 @@ _log = logging.getLogger("transom.gateway")
 Forward = Callable[[], Awaitable[bytes]]
 """Sends a client's call to its server; returns the result as JSON."""
 
-SCREENSHOT_VIEW: Final = "screenshot_view"
 _SCREENSHOT = Tool(
     name=SCREENSHOT_VIEW,
     title="Take a picture of an open View",

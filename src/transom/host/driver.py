@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NoReturn, Protocol
 
@@ -34,6 +34,7 @@ from transom.drive.tools import (
     DRIVE_TOOLS,
     LOOK,
     LOOK_AT_VIEW,
+    SCREENSHOT_VIEW,
     ActCall,
     Drive,
     LookCall,
@@ -43,6 +44,7 @@ from transom.drive.tools import (
     hidden,
 )
 from transom.errors import (
+    ProtocolError,
     Refused,
     RequestTimeout,
     ToolError,
@@ -70,14 +72,15 @@ _DONE = ToolResult()
 _NEVER: Final = 'the host lets no model look at Views or use their pages: Policy(look="never")'
 _LOOK_FIRST: Final = f"look at it first, with {LOOK_AT_VIEW}: then its user is asked"
 _PROBLEMS: Final = {
-    "unknown": f"is not a reference that {LOOK_AT_VIEW} has shown",
-    "gone": "is not there any more",
+    "unknown": f"is not a reference that {LOOK_AT_VIEW} has shown: look again",
+    "gone": "is not there any more: look again",
     "hidden": "cannot be seen",
     "covered": "is covered by something else",
     "disabled": "is disabled",
     "changed": "is not what it was when it was looked at",
     "unfit": "is nothing that this action fits",
 }
+_CLOSED: Final = "The dialog is closed. What was behind it can be used again."
 _NEEDS_NO_DETAIL: Final = frozenset({"unknown", "gone", "disabled"})
 
 
@@ -132,6 +135,7 @@ class Driver:
         self._snapshots: Recent[str, Snapshot] = Recent(_KEPT)
         self._number = 0
         self._whole: Snapshot | None = None  # the last one of all that is on the page
+        self._behind: Snapshot | None = None  # the last one that was of no dialog
         self._part: Snapshot | None = None  # the last one of a part of it
         self._refs: dict[str, Element] = {}
         self._lock = asyncio.Lock()
@@ -164,7 +168,7 @@ class Driver:
                     mark = "did not react to it. What changed all the same:"
                 if not done.settled:
                     text += "\nIt is still changing: look again to see the rest."
-        except ToolError as error:
+        except (ToolError, ProtocolError) as error:  # what is wrong with its arguments, too
             return ToolResult(content=[TextContent(str(error))], is_error=True)
         return ToolResult(content=[TextContent(f"⟦View {self._view.id} {mark}⟧\n{text}")])
 
@@ -210,10 +214,7 @@ class Driver:
             if before is None:
                 raise UsageError(f"There is no snapshot {call.changes_since} any more")
             find, under = before.find, before.under
-        request = self._ask_about_look(call_id)
-        if request is not None:
-            await self._approvals.obtain(request, call_id)
-            self._approvals.grants.give(request.grantee, LOOK)  # it is asked about once
+        await self._ask_to_look(call_id)
         await self._wait_turn()
         with self._recorded(LOOK_AT_VIEW, arguments) as recorded:
             snapshot = await self._snapshot(find, under, show=True)
@@ -221,6 +222,36 @@ class Driver:
         if before is None:
             return snapshot
         return msgspec.structs.replace(snapshot, text=changes_between(before, snapshot))
+
+    async def picture(self, take: Callable[[str], Awaitable[bytes]]) -> bytes:
+        """`View.screenshot`: what is private is covered meanwhile."""
+        self._check_view(SCREENSHOT_VIEW, {})
+        await self._ask_to_look(None)
+        await self._wait_turn()
+        self._check_view(SCREENSHOT_VIEW, {})  # its user may have taken minutes
+        with self._recorded(SCREENSHOT_VIEW, {}) as recorded:
+            if self._renderer is None:
+                png = await take(self._view.id)
+            else:
+                answer = await self._drive({"op": "cover", "on": True})
+                if (problem := read_target(self._view.id, answer)).problem:
+                    why = quoted(problem.detail)
+                    raise ToolError(self._about(f"there is no picture of it: {why}"))
+                try:
+                    png = await take(self._view.id)
+                    if answer.get("covered") is True:  # the first may be of what was there before
+                        png = await take(self._view.id)
+                finally:
+                    with suppress(TransomError):
+                        await self._drive({"op": "cover", "on": False})
+            recorded.result = _DONE
+        return png
+
+    async def _ask_to_look(self, call_id: str | None) -> None:
+        request = self._ask_about_look(call_id)
+        if request is not None:
+            await self._approvals.obtain(request, call_id)
+            self._approvals.grants.give(request.grantee, LOOK)  # it is asked about once
 
     def _ask_about_look(self, call_id: str | None) -> ApprovalRequest | None:
         return self._approvals.check_driving(self._view.provenance, LOOK, {}, call_id)
@@ -237,6 +268,8 @@ class Driver:
         self._snapshots[id] = snapshot
         if find is None and under is None:
             self._whole = snapshot
+            if not snapshot.modal:
+                self._behind = snapshot
         else:
             self._part = snapshot
         if len(self._refs) > _MAX_REFS:
@@ -274,7 +307,11 @@ class Driver:
         with self._recorded(ACT_ON_VIEW, arguments) as recorded:
             whole = self._whole or await self._snapshot()
             seen_as = {"role": element.role, "name": element.name}
-            answer = await self._drive({"op": "act", **request, **seen_as})
+            try:
+                answer = await self._drive({"op": "act", **request, **seen_as})
+            except ViewClosed as error:  # it may have left by that
+                text = f"{error} (after {request['action']} on {element} [{request['ref']}])"
+                raise ViewClosed(self._view.id, text) from None
             done = read_target(self._view.id, answer)
             if done.secret and not element.secret:  # it has become one since it was looked at
                 became = msgspec.structs.replace(element, secret=True)
@@ -282,12 +319,20 @@ class Driver:
             if done.problem or not done.done:
                 raise await self._not_done(done, request, element)
             part = self._part
-            after = await self._snapshot()
-            changes = changes_between(whole, after)
+            after, changes = await self._look_again(whole)
             if part is not None and request["ref"] in part.refs.keys() - whole.refs.keys():
                 changes = await self._changes_of_part(part, changes)
             recorded.result = _DONE
         return ActResult(changes, after.id, done.settled, done.ignored)
+
+    async def _look_again(self, before: Snapshot) -> tuple[Snapshot, str]:
+        """What is there now, and what changed, after a dialog since what was behind it."""
+        behind = self._behind
+        after = await self._snapshot()
+        if not before.modal or after.modal or behind is None:
+            return after, changes_between(before, after)
+        changes = changes_between(behind, after)
+        return after, _CLOSED if changes == NOTHING_CHANGED else f"{_CLOSED}\n{changes}"
 
     async def _changes_of_part(self, part: Snapshot, changes: str) -> str:
         """The changes, with those of the part in which the model found the element."""
@@ -355,10 +400,13 @@ class Driver:
         value = request["value"]
         if value and value in answer.detail and (element is None or element.secret):
             answer = msgspec.structs.replace(answer, detail="")  # the audit stores it
-        text = f"{_describe(answer, request['ref'], element)}. Nothing was done."
+        ref = request["ref"]
+        if answer.of and answer.of == request["to"]:  # of what it was to be dragged to
+            ref, element = answer.of, self._refs.get(answer.of)
+        text = f"{_describe(answer, ref, element)}. Nothing was done."
         before = self._whole
         if before is not None:
-            changes = changes_between(before, await self._snapshot())
+            _, changes = await self._look_again(before)
             if changes != NOTHING_CHANGED:
                 text += f"\n⟦View {self._view.id} has changed so:⟧\n{changes}"
         return ToolError(text)
@@ -366,9 +414,12 @@ class Driver:
     # --- the page ----------------------------------------------------------------------------
 
     def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        view = self._view
         if self._renderer is None:
             raise UsageError("The host's renderer cannot use the pages of Views; a browser can")
+        self._check_view(tool, arguments)
+
+    def _check_view(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        view = self._view
         if not view.takes_calls:
             self._refuse(tool, arguments, view.closed_error())
         if self._approvals.look == "never":

@@ -402,7 +402,11 @@ class Host(ToolHost):
         if entry.kind != "view":
             given, name = dict(call.arguments or {}), entry.tool.name
             if entry.kind == "drive":
-                return await self._use_page(read_call(name, given), call.call_id)
+                try:
+                    wanted = read_call(name, given)
+                except ProtocolError as error:  # a model has to read it
+                    return ToolResult(content=[TextContent(str(error))], is_error=True)
+                return await self._use_page(wanted, call.call_id)
             if name == LIST_VIEW_TOOLS:
                 return await self._list_view_tools(IndirectCall.read(name, given).view_id)
         view, call.name, call.arguments = self._view_tool(entry, call.arguments)

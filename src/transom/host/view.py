@@ -279,18 +279,19 @@ class View(CallsTools):
         self.last_used = time.perf_counter()
 
     async def screenshot(self) -> bytes:
-        """A PNG of what the View shows now.
+        """A PNG of what the View shows now, with its private parts covered.
+
+        It is a look at the page, for `Policy(look=...)`.
 
         Raises:
             UsageError: the host's renderer cannot take screenshots.
+            Refused: the policy, or the user, lets nobody look at it.
             ViewClosed: the View is closed.
         """
-        if not self.takes_calls:
-            raise self.closed_error()
         if not isinstance(self._renderer, TakesScreenshots):
             kind = type(self._renderer).__name__
             raise UsageError(f"{kind} cannot take screenshots; HeadlessRenderer can")
-        return await self._renderer.screenshot(self.id)
+        return await self.driver.picture(self._renderer.screenshot)
 
     async def snapshot(
         self, find: str | None = None, under: str | None = None, changes_since: str | None = None

@@ -103,6 +103,8 @@ class RealInput:
                 return found
             if found.get("already") is True:
                 return {"done": True, "settled": True, "ignored": False}
+            if found.get("byScript") is True:
+                return await drive(request)
             done = await self._use(page, key, request, found, drive)
             if done is not None:
                 return done

@@ -392,6 +392,9 @@ export type DriveRequest = Look | (Action & {
 }) | {
     op: "settle";
 } | {
+    op: "cover";
+    on: boolean;
+} | {
     op: "mark";
     ref?: string | null;
 };
