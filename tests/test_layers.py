@@ -131,7 +131,7 @@ LATER = {
 ON_DEMAND = {
     "server.fastmcp": {"fastmcp"},
     "agents.langchain": {"langchain", "langgraph"},
-    "agents.openai_agents": {"agents"},
+    "agents.openai_agents": {"agents", "openai"},
     "agents.pydantic_ai": {"pydantic_ai"},
 }
 

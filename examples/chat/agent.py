@@ -33,6 +33,7 @@ async def reply(host: ToolHost, text: str, emit: Emit, history: str) -> str:
 
     async def tell(_: RunContext[None], events: AsyncIterable[AgentStreamEvent]) -> None:
         async for event in events:
+            toolset.on_event(event)  # a View opens while the model writes the arguments of its call
             match event:
                 case PartEndEvent(part=TextPart(content=said)):
                     await emit({"type": "text", "text": said})
@@ -47,7 +48,8 @@ async def reply(host: ToolHost, text: str, emit: Emit, history: str) -> str:
                     pass
 
     model = os.environ.get("CHAT_MODEL") or FunctionModel(stream_function=script)
-    agent = Agent(model, instructions=INSTRUCTIONS, toolsets=[HostToolset(host)])
+    toolset = HostToolset[None](host)
+    agent = Agent(model, instructions=INSTRUCTIONS, toolsets=[toolset])
     messages = ModelMessagesTypeAdapter.validate_json(history)
     result = await agent.run(text, message_history=messages, event_stream_handler=tell)
     return result.all_messages_json().decode()

@@ -4,6 +4,7 @@ To Pydantic AI it is a model like any other: it gets the messages so far and the
 has right now, and says something or calls a tool. A tool of a View is a tool like any other.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -16,6 +17,8 @@ HELP = (
     "I know a few sentences: “show the open orders”, “select A-1041”, “filter by desk”, "
     "“what is selected?”, “play music”, “play greensleeves”."
 )
+
+WRITES_EVERY = 0.05  # seconds between two pieces of what it writes, as models take them
 
 Turn = AsyncIterator[str | dict[int, DeltaToolCall]]
 
@@ -47,7 +50,11 @@ async def script(messages: list[ModelMessage], info: AgentInfo) -> Turn:
     elif "order" in words:
         status = next((each for each in ("open", "paid", "shipped") if each in words), None)
         yield "Let me look."
-        yield call("show_orders", **({"status": status} if status else {}))
+        name = "show_orders"
+        for piece in re.findall(".{1,4}", json.dumps({"status": status} if status else {})):
+            yield {1: DeltaToolCall(name, piece)}
+            name = None
+            await asyncio.sleep(WRITES_EVERY)
     elif "music" in words:
         yield call("show_player")
     elif words.startswith("play ") and (tool := view_tool("play_track")) is not None:

@@ -1,12 +1,14 @@
 """The agent of `examples/chat`, with its script and with a model of Pydantic AI by name."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from examples.chat.agent import reply
 from tests.agents.scripted import hosting
-from transom import Policy
+from tests.host.shop import Heard
+from transom import App, Policy
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +29,29 @@ async def test_the_script_shows_a_view_and_uses_its_tools_in_the_same_conversati
         await reply(host, "what is selected?", emit, history)
     assert parts[4]["tool"] == "shop-1__get_selection"
     assert parts[5]["text"] == 'Selected: {"selected": ["A-1"]}'
+
+
+async def test_a_view_opens_while_its_arguments_are_written(monkeypatch: pytest.MonkeyPatch):
+    heard, pieces = Heard(), iter(['{"st', "atus", '": "o', 'pen"', "}"])
+
+    async def wait_until_shown(_: float) -> None:
+        if next(pieces) == '": "o':  # there is something to show now
+            await heard.has("partial")
+
+    monkeypatch.setattr("examples.chat.script.asyncio", SimpleNamespace(sleep=wait_until_shown))
+
+    def watch(app: App) -> None:
+        app.on_tool_input_partial = lambda _: heard.append("partial")
+        app.on_tool_result = lambda _: heard.append("result")
+
+    async def emit(_: dict[str, Any]) -> None:
+        pass
+
+    async with hosting(Policy.trusting(), add=watch) as host:
+        await reply(host, "show the open orders", emit, "[]")
+        assert list(host.views) == ["shop-1"]
+    assert heard[0] == "partial"
+    assert heard[-1] == "result"
 
 
 async def test_any_model_of_pydantic_ai_plays_its_part(monkeypatch: pytest.MonkeyPatch):

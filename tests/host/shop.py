@@ -80,6 +80,7 @@ def editor(log: list[Any] | None = None, name: str = "editor") -> Callable[[], A
         app = App(name, "1.0.0")
         text = ["nothing"]
         app.on_tool_input = lambda arguments: heard.append(("input", arguments))
+        app.on_tool_input_partial = lambda arguments: heard.append(("partial", arguments))
         app.on_tool_result = lambda result: heard.append(("result", result.text))
         app.on_tool_cancelled = lambda reason: heard.append(("cancelled", reason))
         app.on_teardown = lambda: heard.append(("teardown",))

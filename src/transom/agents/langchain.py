@@ -21,6 +21,7 @@ from transom.agents.content import (
     error_for_model,
     parts_for_model,
 )
+from transom.agents.streamed_calls import StreamedCalls
 from transom.agents.view_words import ViewWords
 from transom.host.policy import Allow, ApprovalRequest, Deny
 from transom.host.tool_host import ToolHost
@@ -35,7 +36,7 @@ try:
         ToolApprovalRequest,
     )
     from langchain.agents.middleware.types import ToolCallRequest
-    from langchain.messages import HumanMessage, ToolMessage
+    from langchain.messages import AIMessageChunk, HumanMessage, ToolMessage
     from langgraph.types import Command, interrupt
 except ImportError as error:
     raise ImportError(
@@ -94,7 +95,24 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
         self.tools = []
         self._host = host
         self._words = ViewWords(host)
+        self._streamed = StreamedCalls(host)
         self._calls = AgentCalls(host)
+
+    def on_event(self, chunk: object) -> None:
+        """Take a chunk of a streamed message, so that Views show arguments while they are written.
+
+            async for chunk, _ in agent.astream(messages, stream_mode="messages"):
+                middleware.on_event(chunk)
+
+        A call whose tool links a View then opens it at once: see `Host.stream_arguments`.
+        """
+        if not isinstance(chunk, AIMessageChunk):
+            return
+        for piece in chunk.tool_call_chunks:
+            place = chunk.id, piece["index"]
+            if piece["name"] and piece["id"]:
+                self._streamed.begin(place, piece["name"], piece["id"])
+            self._streamed.add(place, piece["args"])
 
     async def abefore_model(
         self,

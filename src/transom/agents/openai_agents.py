@@ -11,6 +11,7 @@ from typing import Any
 import mcp.types as mcp
 
 from transom.agents.content import Image, Part, as_text, parts_for_model
+from transom.agents.streamed_calls import StreamedCalls
 from transom.agents.view_words import ViewWords
 from transom.host.policy import Allow, AllowAlways, Deny
 from transom.host.tool_host import ToolHost
@@ -18,10 +19,15 @@ from transom.host.tool_list import tools_for
 from transom.recent import Recent
 
 try:
-    from agents import AgentBase, RunContextWrapper
+    from agents import AgentBase, RunContextWrapper, StreamEvent
     from agents.mcp import MCPServer, MCPToolCustomDataContext, MCPToolMetaContext
     from agents.run_config import CallModelData, ModelInputData
     from agents.tool_context import ToolContext
+    from openai.types.responses import (
+        ResponseFunctionCallArgumentsDeltaEvent,
+        ResponseFunctionToolCall,
+        ResponseOutputItemAddedEvent,
+    )
 except ImportError as error:
     raise ImportError(
         "transom.agents.openai_agents needs the OpenAI Agents SDK: "
@@ -65,6 +71,7 @@ class HostServer(MCPServer):
         self._host = host
         self._name = name
         self._words = ViewWords(host)
+        self._streamed = StreamedCalls(host)
         self._adds_words = False
         # By the call that a user is asked about.
         self._asked: Recent[str, mcp.Tool] = Recent(_MAX_ASKED)
@@ -131,6 +138,23 @@ class HostServer(MCPServer):
             is_error=result.is_error,
             _meta=result.meta,
         )
+
+    def on_event(self, event: StreamEvent) -> None:
+        """Take an event of a streamed run, so that Views show arguments while they are written.
+
+            result = Runner.run_streamed(agent, "Which orders are late?")
+            async for event in result.stream_events():
+                server.on_event(event)
+
+        A call whose tool links a View then opens it at once: see `Host.stream_arguments`.
+        """
+        match getattr(event, "data", None):
+            case ResponseOutputItemAddedEvent(item=ResponseFunctionToolCall() as item) as added:
+                self._streamed.begin(added.output_index, item.name, item.call_id)
+            case ResponseFunctionCallArgumentsDeltaEvent(output_index=index, delta=text):
+                self._streamed.add(index, text)
+            case _:
+                pass
 
     def add_words(self, data: CallModelData[Any]) -> ModelInputData:
         """Add what Views tell the model to what it reads at this step, as a marked user message.

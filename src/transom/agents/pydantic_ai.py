@@ -22,6 +22,7 @@ from transom.agents.content import (
     parts_for_model,
     question_about,
 )
+from transom.agents.streamed_calls import StreamedCalls
 from transom.agents.view_words import ViewWords
 from transom.host.policy import Allow, AllowAlways, Deny
 from transom.host.tool_host import ToolHost
@@ -32,7 +33,16 @@ from transom.types import Tool, ToolResult
 try:
     from pydantic_ai import BinaryImage, RunContext, ToolReturn
     from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
-    from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
+    from pydantic_ai.messages import (
+        AgentStreamEvent,
+        ModelRequest,
+        ModelResponse,
+        PartDeltaEvent,
+        PartStartEvent,
+        ToolCallPart,
+        ToolCallPartDelta,
+        ToolReturnPart,
+    )
     from pydantic_ai.tools import AgentDepsT, ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 except ImportError as error:
@@ -80,6 +90,7 @@ class HostToolset(AbstractToolset[AgentDepsT]):
         self._host = host
         self._id = id
         self._words = ViewWords(host)
+        self._streamed = StreamedCalls(host)
 
     @property
     def id(self) -> str | None:
@@ -135,6 +146,26 @@ class HostToolset(AbstractToolset[AgentDepsT]):
             return_value=parts[0] if len(parts) == 1 else parts,
             metadata={**beside_result(result), **self._app_record(tool, tool_args, result)},
         )
+
+    def on_event(self, event: AgentStreamEvent) -> None:
+        """Take an event of a streamed run, so that Views show arguments while they are written.
+
+            async def watch(ctx, events):
+                async for event in events:
+                    toolset.on_event(event)
+
+            await agent.run("Which orders are late?", event_stream_handler=watch)
+
+        A call whose tool links a View then opens it at once: see `Host.stream_arguments`.
+        """
+        match event:
+            case PartStartEvent(index=index, part=ToolCallPart() as part):
+                self._streamed.begin(index, part.tool_name, part.tool_call_id)
+                self._streamed.add(index, part.args)
+            case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=text)):
+                self._streamed.add(index, text)
+            case _:
+                pass
 
     async def _take_refusals(self, ctx: RunContext[AgentDepsT]) -> None:
         """Record refusals: a call that the user refused reaches no toolset, only the messages."""

@@ -55,6 +55,7 @@ from transom.errors import (
 )
 from transom.host.approvals import Approvals
 from transom.host.audit import AuditLog
+from transom.host.indirect_tools import CALL_VIEW_TOOL
 from transom.host.limits import Limits
 from transom.host.liveness import Liveness
 from transom.host.policy import ApprovalRequest
@@ -512,6 +513,23 @@ class DrivenViews:
         """Whether a model may use a View by its page."""
         wanted = self.drive == "always" or (self.drive == "when_no_tools" and not view.has_tools)
         return wanted and view.driver.possible and view.takes_calls
+
+    async def use(
+        self, view: DrivenView, call: LookCall | ActCall, call_id: str | None
+    ) -> ToolResult:
+        """Look at a View, or act on it, unless it has tools that are to be called instead."""
+        if self.drive == "never":
+            why = f'View {view.id} cannot be looked at: Host(drive="never")'
+        elif self.drive == "when_no_tools" and view.has_tools:
+            tools = self._surface.shown(view.id)
+            names = ", ".join(tool.name for tool in tools) or "all of them are disabled now"
+            way = "" if self._surface.naming == "flat" else f", themselves or with {CALL_VIEW_TOOL}"
+            why = f"View {view.id} has tools of its own, which are to be called{way}: {names}"
+        else:
+            return await view.driver.answer(call, call_id)
+        view.driver.decline(call, why)
+        is_told = self.drive != "never" and isinstance(call, LookCall)
+        return ToolResult(content=[TextContent(why)], is_error=not is_told)
 
     def update(self, view: DrivenView) -> None:
         """A View has opened, closed, come back, or was listed."""

@@ -41,7 +41,6 @@ from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, OutgoingCall
 from transom.host.driver import DrivenViews
 from transom.host.indirect_tools import (
-    CALL_VIEW_TOOL,
     LIST_VIEW_TOOLS,
     IndirectCall,
     view_listing,
@@ -64,13 +63,13 @@ from transom.host.tool_texts import mark_untrusted, without_our_meta
 from transom.host.view import View, ViewEnvironment
 from transom.host.view_problems import may_keep_from_connecting, record_problem
 from transom.host.view_settings import Opening, Reuse, ViewSettings
+from transom.host.written_calls import WrittenCalls
 from transom.protocol.methods import HOST
 from transom.traffic import TrafficListener
 from transom.types import (
     HostContext,
     Implementation,
     Task,
-    TextContent,
     Tool,
     ToolResult,
     ViewProblem,
@@ -263,6 +262,7 @@ class Host(ToolHost):
             self._background,
             self._report,
         )
+        self._written = WrittenCalls(self._views, self._background, self._report)
         self._stack: AsyncExitStack | None = None
         self._closed = False
 
@@ -291,6 +291,7 @@ class Host(ToolHost):
         if stack is None:
             return
         async with stack:
+            self._written.close()
             views = list(self._views.values())
             if views:
                 await asyncio.gather(*(view.close("the host was closed") for view in views))
@@ -439,21 +440,9 @@ class Host(ToolHost):
 
     async def _use_page(self, call: LookCall | ActCall, call_id: str | None) -> ToolResult:
         """Look at a View, or act on it, unless it has tools that are to be called instead."""
-        view, drive = self.view(call.view_id), self._driven.drive
+        view = self.view(call.view_id)
         await view.refreshed()
-        why = None
-        if drive == "never":
-            why = f'View {view.id} cannot be looked at: Host(drive="never")'
-        elif drive == "when_no_tools" and view.has_tools:
-            tools = self.view_tools(view.id)
-            names = ", ".join(tool.name for tool in tools) or "all of them are disabled now"
-            way = "" if self._surface.naming == "flat" else f", themselves or with {CALL_VIEW_TOOL}"
-            why = f"View {view.id} has tools of its own, which are to be called{way}: {names}"
-        if why is None:
-            return await view.driver.answer(call, call_id)
-        view.driver.decline(call, why)
-        is_told = drive != "never" and isinstance(call, LookCall)
-        return ToolResult(content=[TextContent(why)], is_error=not is_told)
+        return await self._driven.use(view, call, call_id)
 
     async def approval_needed(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
@@ -510,6 +499,12 @@ class Host(ToolHost):
         if view is not None:
             await view.driver.mark(None)
 
+    def stream_arguments(self, name: str, text: str, *, call_id: str) -> None:
+        """See `ToolHost.stream_arguments`."""
+        entry = self._surface.find(name)
+        if entry is not None and entry.kind == "server" and self._stack is not None:
+            self._written.add(call_id, entry.owner, entry.tool, text)
+
     def view_tools(self, view_id: str) -> list[Tool]:
         """The tools of an open View, under the names that the model sees; empty if it is closed."""
         return self._surface.shown(view_id)
@@ -555,7 +550,9 @@ class Host(ToolHost):
 
         if not call.open_view:
             return await call_server()
-        shown = await self.call_with_view(entry.owner, entry.tool, call.arguments, call_server)
+        which = entry.owner, entry.tool
+        begun = self._written.take(call.call_id, *which)
+        shown = await self._views.call_with_view(*which, call.arguments, call_server, begun)
         return shown.with_note()
 
     async def _list_view_tools(self, view_id: str | None) -> ToolResult:
@@ -590,7 +587,12 @@ class Host(ToolHost):
         return self._views.is_view_id(view_id)
 
     async def open_view(
-        self, server: str, tool: str, arguments: Mapping[str, Any] | None = None
+        self,
+        server: str,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        partial: bool = False,
     ) -> View:
         """Open the View that a server's tool links, without calling the tool.
 
@@ -609,6 +611,7 @@ class Host(ToolHost):
             server: the name it was added under.
             tool: the tool, by the server's own name for it.
             arguments: the arguments of the call, which the View gets as its input.
+            partial: not all yet: go on with `view.send_partial_input`, and then `view.send_input`.
 
         Raises:
             UsageError: there is no such server, the tool links no View or may open none, or the
@@ -631,6 +634,7 @@ class Host(ToolHost):
             raise UsageError(
                 f"Tool {tool[:128]} of server {server} links no View, or may open none"
             )
+        call.complete = not partial
         return await self._views.view_for(call)
 
     async def reopen(self, view_id: str) -> View:

@@ -28,7 +28,6 @@ from transom.host.tool_names import view_stem
 from transom.host.ui_resource import view_uri
 from transom.host.view import View, ViewEnvironment
 from transom.host.view_origin import ViewOrigin
-from transom.host.view_settings import Reuse
 from transom.recent import Recent
 from transom.types import Task, Tool, ToolResult
 
@@ -36,6 +35,8 @@ _R = TypeVar("_R")
 _MAX_TASK_VIEWS = 1000  # Views that wait for the result of a task
 _MAX_CLOSED = 1000
 _MAX_CLOSED_BYTES = 32 * 1024 * 1024
+USABLE = LIVE, BUSY, ViewState.OPENING, ViewState.WAITING
+"""The states in which a View may be used for another call."""
 _REASON_ONLY = 100  # bytes that a closed View costs without its input and result
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -209,12 +210,17 @@ class OpenViews(Mapping[str, View]):
         tool: Tool,
         arguments: Mapping[str, Any] | None,
         call_server: Callable[[], Awaitable[_R]],
+        begun: tuple[View, ViewOrigin] | None = None,
     ) -> ShownCall[_R]:
-        """See `Host.call_with_view`."""
+        """See `Host.call_with_view`; `begun`: what `begin` returned for this call."""
         view, origin, failure, since = None, None, None, 0.0
         try:
-            origin = self.call_of(server, tool, arguments)
-            view = None if origin is None else await self.view_for(origin)
+            if begun is not None:
+                view, origin = begun
+                await view.send_input(arguments or {}, call=origin)
+            else:
+                origin = self.call_of(server, tool, arguments)
+                view = None if origin is None else await self.view_for(origin)
             since = 0.0 if view is None else view.last_used
         except TransomError as error:
             failure = str(error)
@@ -276,24 +282,50 @@ class OpenViews(Mapping[str, View]):
             Refused: the user wants none.
         """
         settings = self._servers.view_settings(call.server)
-        reuse = settings.reuse_of(call.tool)
-        view = self._to_use_again(call, reuse)
-        if view is None and settings.opening(call.tool) == "ask":
+        if settings.opening(call.tool) == "ask" and self._to_use_again(call) is None:
             await self._environment.approvals.check_opening(call.server, call.tool, call.arguments)
-            view = self._to_use_again(call, reuse)  # another call may have opened one
-        if view is not None:
+        return self._use_or_open(call)
+
+    def _use_or_open(self, call: ViewOrigin) -> View:
+        if (view := self._to_use_again(call)) is not None:
             view.use_again(call)
             return view
         return self.open(self._new_id(call.server), call)
 
-    def _to_use_again(self, call: ViewOrigin, reuse: Reuse) -> View | None:
+    def opens_unasked(self, server: str, tool: Tool) -> bool:
+        """Whether a call opens a View, or uses one, whatever its arguments are."""
+        try:
+            settings = self._servers.view_settings(server)
+            shown = self._renderer() is not None and view_uri(tool) is not None
+        except InvalidResult:
+            return False
+        return (
+            shown and settings.opening(tool) == "always" and settings.reuse_of(tool) != "arguments"
+        )
+
+    def begin(self, server: str, tool: Tool) -> tuple[View, ViewOrigin]:
+        """Open a View for a call whose arguments are still being written, or use one for it.
+
+        For a call that `opens_unasked`.
+
+        Raises:
+            ConnectionClosed: its server is gone.
+            Refused: there is no room for it.
+        """
+        call = self.call_of(server, tool, None)
+        assert call is not None  # noqa: S101 - it opens unasked
+        call.complete = False
+        return self._use_or_open(call), call
+
+    def _to_use_again(self, call: ViewOrigin) -> View | None:
         """The open or opening View of another call of the same tool, if this call may reuse it."""
-        if reuse == "never":
+        reuse = self._servers.view_settings(call.server).reuse_of(call.tool)
+        if reuse == "never" or (reuse == "arguments" and not call.complete):
             return None
         for view in reversed(list(self.values())):
             last = view.newest_call
             if (
-                view.state in (LIVE, BUSY, ViewState.OPENING, ViewState.WAITING)
+                view.state in USABLE
                 and (last.server, last.uri) == (call.server, call.uri)
                 and last.tool.name == call.tool.name
                 and (reuse == "always" or _encode(last.arguments) == _encode(call.arguments))

@@ -51,6 +51,8 @@ class ToolData:
         step = DELIVERY.get((lifecycle.delivery, method))
         if step is None:
             raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
+        if method == PARTIAL_INPUT and self._queued and self._queued[-1][0] == PARTIAL_INPUT:
+            self._queued.pop()  # this one has all of it
         if len(self._queued) >= self._max_queued:
             raise TooManyRequests(
                 f"{method}: {self._max_queued} notifications are already waiting for the View"

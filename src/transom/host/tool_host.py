@@ -60,6 +60,22 @@ class ToolHost(CallsTools):
         """Store the user's decision."""
         ...
 
+    @abstractmethod
+    def stream_arguments(self, name: str, text: str, *, call_id: str) -> None:
+        """Take what a model has just written of the arguments of a call, before it makes the call.
+
+        If the tool links a View, the View opens now, and gets what can be read of the arguments so
+        far. The call, `call_tool` with the same `call_id`, then uses this View. If it is not made
+        within a minute, the View is told so and closed. Nothing happens for other tools, and where
+        the user is asked before the View opens, or an open one is used for the same arguments.
+
+        Args:
+            name: the tool, as `list_tools` names it.
+            text: the next piece of the JSON text of the arguments.
+            call_id: the agent's name for this call, as in `call_tool`.
+        """
+        ...
+
     def call_tool(
         self,
         name: str,
@@ -79,7 +95,7 @@ class ToolHost(CallsTools):
             timeout: seconds without an answer or a progress notification.
             on_progress: called with each progress notification; may be async.
             open_view: False: the tool is called without opening or using a View.
-            call_id: the id that was passed to `approval_needed` and `decide`.
+            call_id: the id that was passed to `approval_needed`, `decide` and `stream_arguments`.
         """
         return self.call(OutgoingCall(name, arguments, **options))
 

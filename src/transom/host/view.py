@@ -58,14 +58,14 @@ from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
 from transom.host.tool_texts import Provenance, is_untrusted, mark_untrusted, without_our_meta
 from transom.host.ui_resource import load_ui_resource
+from transom.host.view_calls import ViewCalls
 from transom.host.view_origin import ViewOrigin
 from transom.host.view_server import ViewServer
-from transom.json_values import clean, members
+from transom.json_values import clean
 from transom.protocol.messages import (
     ModelContextParams,
     TaskRequest,
     ToolOutcome,
-    result_json,
 )
 from transom.traffic import TrafficListener, observe
 from transom.types import (
@@ -137,10 +137,7 @@ class View(CallsTools):
     ) -> None:
         self.id: str = id
         """Its id, such as `orders-1`."""
-        self.origin = origin
-        """The call that it shows."""
-        self.newest_call = origin
-        """The newest call that it is used for, which it may show later; for `deliver`."""
+        self._calls = ViewCalls(origin)
         self.state: ViewState = ViewState.OPENING
         """`opening`, `waiting`, `live`, `busy`, `gone`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None
@@ -171,6 +168,16 @@ class View(CallsTools):
 
     def __repr__(self) -> str:
         return f"<View {self.id} {self.state}, {len(self._tools.by_name)} tools>"
+
+    @property
+    def origin(self) -> ViewOrigin:
+        """The call that it shows."""
+        return self._calls.shown
+
+    @property
+    def newest_call(self) -> ViewOrigin:
+        """The newest call that it is used for, which it may show later; for `deliver`."""
+        return self._calls.newest
 
     @property
     def server(self) -> str:
@@ -651,8 +658,7 @@ class View(CallsTools):
         bridge.on_closed = self._ended
         self.liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
         bridge.start()
-        await bridge.send_tool_input(origin.arguments)
-        await self._send_outcome()
+        await self._calls.start(bridge)
         await bridge.initialized()
         self.state, self._reason = LIVE, ""
         if self.offers_tools:
@@ -676,17 +682,32 @@ class View(CallsTools):
         It gets the call's input at once, unless it waits for the previous call's result. Then it
         gets both when there is a result.
         """
-        call.reused, self.newest_call = True, call
         self.mark_used()
         self.record("view", "used again", tool=call.tool.name, arguments=call.arguments)
-        if self.origin.ended:
-            self._show_call(call)
+        self._calls.add(call)
 
-    def _show_call(self, call: ViewOrigin) -> None:
-        self.origin, bridge = call, self._bridge
-        if bridge is not None:
-            with suppress(OutOfOrder, NotConnected):  # it is closing
-                bridge.begin_call(call.arguments)
+    async def send_partial_input(
+        self, arguments: Mapping[str, Any], *, call: ViewOrigin | None = None
+    ) -> None:
+        """Give the View the arguments of a call as far as they are written.
+
+        For a View that was opened with `Host.open_view(…, partial=True)`. Each time it gets all
+        that there is so far; what it did not get before the next one came, it never gets.
+
+        Args:
+            arguments: a JSON object; its last text or list may be unfinished.
+            call: as for `deliver`.
+
+        Raises:
+            OutOfOrder: it has the complete input.
+        """
+        await self._calls.write(call or self.newest_call, arguments, complete=False)
+
+    async def send_input(
+        self, arguments: Mapping[str, Any], *, call: ViewOrigin | None = None
+    ) -> None:
+        """Give the View the complete arguments, after `send_partial_input`; raises as that."""
+        await self._calls.write(call or self.newest_call, arguments, complete=True)
 
     async def deliver(
         self,
@@ -709,25 +730,8 @@ class View(CallsTools):
         Raises:
             TypeError: the result is none of these.
         """
-        call = self.newest_call if call is None else call
-        call.result = None if result is None else result_json(result)
-        call.cancelled = cancelled
-        if call is not self.origin:
-            if result is None:
-                return  # it does not show that call
-            self._show_call(call)
-        self._env.fire("on_view_changed", self)
-        await self._send_outcome()
-
-    async def _send_outcome(self) -> None:
-        bridge, origin = self._bridge, self.origin
-        if bridge is None:
-            return
-        with suppress(OutOfOrder, NotConnected):  # it has a result already, or is closed
-            if origin.result is not None:
-                await bridge.send_tool_result(members(origin.result))
-            elif origin.cancelled is not None:
-                await bridge.send_tool_cancelled(origin.cancelled)
+        if await self._calls.end(call or self.newest_call, result, cancelled):
+            self._env.fire("on_view_changed", self)
 
     def begin_closing(self, reason: str) -> None:
         """Take no more calls: it is about to be closed."""

@@ -16,6 +16,8 @@ class ViewOrigin(msgspec.Struct, eq=False):
     uri: str
     tool: Tool
     arguments: dict[str, Any]
+    complete: bool = True
+    """False: the arguments are still being written, and these are those so far."""
     result: bytes | None = None
     """The call's result as JSON, once there is one."""
     cancelled: str | None = None

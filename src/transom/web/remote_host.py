@@ -82,6 +82,12 @@ class _Call(msgspec.Struct):
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
 
 
+class _Arguments(msgspec.Struct):
+    name: str
+    text: str
+    call_id: str
+
+
 class _Approval(msgspec.Struct):
     request: ApprovalRequest | None
 
@@ -196,6 +202,12 @@ class RemoteHost(ToolHost):
         kind, reason = type(decision).__name__, getattr(decision, "reason", None)
         await self._request("host/decide", wire.encode(_Decided(call_id, kind, reason, edited)))
 
+    def stream_arguments(self, name: str, text: str, *, call_id: str) -> None:
+        """See `ToolHost.stream_arguments`; what a slow worker cannot take in time is dropped."""
+        if self._session.writable and not self._session.closed:
+            arguments = wire.encode(_Arguments(name, text, call_id))
+            self._session.notify_soon("host/arguments", arguments)
+
     async def request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
         """Send a request about a task to the worker with the Host."""
         params = wire.encode(_TaskCall(task_id, timeout))
@@ -279,7 +291,7 @@ class SharedHost:
         session = Session(
             channel,
             on_request=handle,
-            on_notification=lambda _: None,
+            on_notification=self._notified,
             on_error=_report,
             timeout=None,
             peer=Peer(max_bytes=_MAX_MESSAGE),
@@ -296,6 +308,11 @@ class SharedHost:
         self._changed.close()
 
     # --- requests ----------------------------------------------------------------------------
+
+    def _notified(self, notification: wire.Notification) -> None:
+        if notification.method == "host/arguments" and notification.params is not None:
+            written = msgspec.json.decode(notification.params, type=_Arguments)
+            self._host.stream_arguments(written.name, written.text, call_id=written.call_id)
 
     async def _handle(self, session: Session, request: wire.Request) -> bytes:
         self._on_used()

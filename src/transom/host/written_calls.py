@@ -1,0 +1,133 @@
+"""Calls that a model is still writing: their Views open, and show the arguments so far.
+
+1. A View opens while they are written only if it would open whatever they are, and unasked.
+2. A call that is not made in time is cancelled, and its View closed.
+3. However fast a model writes, a View gets its arguments twenty times a second at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pydantic_core import from_json
+
+from transom.background import Background, Debounced
+from transom.errors import OutOfOrder, TransomError
+from transom.host.open_views import USABLE, OpenViews
+from transom.host.view import View
+from transom.host.view_origin import ViewOrigin
+from transom.json_values import as_object
+from transom.types import Tool
+
+_SHOWN_EVERY = 0.05  # seconds
+_MADE_WITHIN = 60.0  # seconds after which a call that was begun is not waited for
+_MAX_CALLS = 16  # that are written at once
+_MAX_TEXT = 4 * 1024 * 1024  # characters of a call's arguments
+
+
+class Begun(NamedTuple):
+    """A call that a View shows already."""
+
+    view: View
+    call: ViewOrigin
+
+
+class WrittenCalls:
+    """The calls that the model of one host is writing, by their ids."""
+
+    def __init__(
+        self, views: OpenViews, background: Background, report: Callable[[BaseException], object]
+    ) -> None:
+        self._views = views
+        self._background = background
+        self._report = report
+        self._written: dict[str, _WrittenCall] = {}
+
+    def add(self, call_id: str, server: str, tool: Tool, text: str) -> None:
+        """Add what the model has written of a call's arguments since the last time."""
+        written = self._written.get(call_id)
+        if written is None:
+            if len(self._written) >= _MAX_CALLS or not self._views.opens_unasked(server, tool):
+                return
+            written = _WrittenCall(self._views, server, tool, self._report)
+            self._written[call_id] = written
+        if written.expires is not None:
+            written.expires.cancel()
+        loop = asyncio.get_running_loop()
+        written.expires = loop.call_later(_MADE_WITHIN, self._drop, call_id)
+        written.add(text)
+
+    def take(self, call_id: str | None, server: str, tool: Tool) -> Begun | None:
+        """The View of a call that is made now, if it has one."""
+        written = None if call_id is None else self._written.pop(call_id, None)
+        if written is None:
+            return None
+        begun = written.end()
+        same = (written.server, written.tool.name) == (server, tool.name)
+        if begun is not None and not same:
+            self._background.start(_cancel(begun))
+            return None
+        return begun
+
+    def close(self) -> None:
+        """Wait for no call any more."""
+        for written in self._written.values():
+            written.end()
+        self._written.clear()
+
+    def _drop(self, call_id: str) -> None:
+        begun = self._written.pop(call_id).end()
+        if begun is not None:
+            self._background.start(_cancel(begun))
+
+
+class _WrittenCall:
+    def __init__(
+        self,
+        views: OpenViews,
+        server: str,
+        tool: Tool,
+        report: Callable[[BaseException], object],
+    ) -> None:
+        self.server = server
+        self.tool = tool
+        self.expires: asyncio.TimerHandle | None = None
+        self._views = views
+        self._begun: Begun | None = None
+        self._pieces: list[str] = []
+        self._length = 0
+        self._shown = Debounced(self._show, report, delay=_SHOWN_EVERY)
+
+    def add(self, text: str) -> None:
+        self._length += len(text)
+        if self._length <= _MAX_TEXT:
+            self._pieces.append(text)
+            self._shown.trigger()
+
+    async def _show(self) -> None:
+        self._pieces = ["".join(self._pieces)]
+        try:
+            arguments = as_object(from_json(self._pieces[0], allow_partial="trailing-strings"))
+            if self._begun is None:
+                self._begun = Begun(*self._views.begin(self.server, self.tool))
+            view, call = self._begun
+            await view.send_partial_input(arguments, call=call)
+        except (ValueError, OutOfOrder):
+            pass  # the text is no JSON, which the call itself will say
+        except TransomError:
+            self._shown.close()  # the View cannot be opened, which the call itself will say
+
+    def end(self) -> Begun | None:
+        self._shown.close()
+        if self.expires is not None:
+            self.expires.cancel()
+        begun = self._begun
+        return begun if begun is not None and begun.view.state in USABLE else None
+
+
+async def _cancel(begun: Begun) -> None:
+    await begun.view.deliver(cancelled="The call was not made", call=begun.call)
+    if not begun.call.reused:
+        await begun.view.close("the call that it was opened for was not made")
