@@ -19,7 +19,61 @@ export type Arguments<In> = In extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<In>
   : In extends () => infer Made
     ? Arguments<Made>
-    : Record<string, any>;
+    : In extends { properties: object }
+      ? FromObject<In, RequiredOf<In> | WithDefault<In["properties"]>>
+      : Record<string, any>;
+
+/**
+ * The values that a JSON Schema allows, as far as its types say: the schema stands where the tool is
+ * registered, or was made `as const`. What is not understood, such as `$ref`, is `any`.
+ */
+export type FromSchema<S> = S extends { const: infer Value }
+  ? Value
+  : S extends { enum: readonly (infer Value)[] }
+    ? Value
+    : S extends { anyOf: readonly (infer Each)[] } | { oneOf: readonly (infer Each)[] }
+      ? FromSchema<Each>
+      : S extends { type: infer Type }
+        ? FromType<Type, S>
+        : any;
+
+type FromType<Type, S> = Type extends readonly (infer Each)[]
+  ? FromType<Each, S>
+  : Type extends "object"
+    ? S extends { properties: object }
+      ? FromObject<S>
+      : Record<string, any>
+    : Type extends "array"
+      ? S extends { items: infer Item }
+        ? FromSchema<Item>[]
+        : any[]
+      : Type extends keyof Plain
+        ? Plain[Type]
+        : any;
+
+interface Plain {
+  string: string;
+  number: number;
+  integer: number;
+  boolean: boolean;
+  null: null;
+}
+
+type FromObject<S extends { properties: object }, Present = RequiredOf<S>> = {
+  -readonly [K in keyof S["properties"] as K extends Present ? K : never]: FromSchema<
+    S["properties"][K]
+  >;
+} & {
+  -readonly [K in keyof S["properties"] as K extends Present ? never : K]?: FromSchema<
+    S["properties"][K]
+  >;
+};
+
+type RequiredOf<S> = S extends { required: readonly (infer Key)[] } ? Key : never;
+
+type WithDefault<Properties> = {
+  [K in keyof Properties]: Properties[K] extends Readonly<Record<"default", unknown>> ? K : never;
+}[keyof Properties];
 
 // --- results ------------------------------------------------------------------------------------
 

@@ -95,12 +95,6 @@ app.registerTool(
 );
 app.registerTool("arktype", { inputSchema: type({ n: "number" }) }, ({ n }) => n.toFixed());
 app.registerTool("lazy", { inputSchema: () => z.object({ n: z.number() }) }, ({ n }) => n.toFixed());
-app.registerTool(
-  "json",
-  { inputSchema: { type: "object", properties: { n: { type: "number" } } } },
-  ({ n, more }) => [n, more],
-);
-
 const outputSchema = z.object({ count: z.number() });
 app.registerTool("alone", { outputSchema }, () => ({ count: 1 }));
 app.registerTool("whole", { outputSchema }, async () => ({
@@ -112,6 +106,48 @@ app.registerTool("error", { outputSchema }, () => ({ isError: true, content: [] 
 app.registerTool("missing", { outputSchema }, () => ({ content: [] }));
 // @ts-expect-error: a number
 app.registerTool("wrong", { outputSchema }, () => ({ structuredContent: { count: "1" } }));
+
+// A JSON Schema says what the arguments are, as a schema of zod does.
+app.registerTool(
+  "json",
+  {
+    inputSchema: {
+      type: "object",
+      properties: {
+        id: { type: "string" },
+        count: { type: "integer", default: 1 },
+        status: { enum: ["open", "paid"] },
+        at: { type: ["number", "null"] },
+        tags: { type: "array", items: { type: "string" } },
+        place: {
+          type: "object",
+          properties: { x: { type: "number" }, y: { type: "number", default: 0 } },
+          required: ["x"],
+        },
+        either: { anyOf: [{ type: "boolean" }, { const: "no" }] },
+        other: { $ref: "#/$defs/other" },
+      },
+      required: ["id", "tags", "place", "status"],
+    },
+  },
+  ({ id, count, status, at, tags, place, either, other }) => {
+    const numbers: number[] = [count, place.x];
+    const known: "open" | "paid" = status;
+    const maybe: number | null | undefined = at;
+    const said: boolean | "no" | undefined = either;
+    // @ts-expect-error it need not be there: defaults are filled in on the outside only
+    const y: number = place.y;
+    // @ts-expect-error it is a string
+    const wrong: number = id;
+    return [numbers, known, maybe, said, y, wrong, tags.map((tag) => tag.trim()), other.anything];
+  },
+);
+const given = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
+app.registerTool("as const", { inputSchema: given }, ({ n }) => n.toFixed());
+const unknownSchema: Record<string, unknown> = given;
+app.registerTool("not known", { inputSchema: unknownSchema }, ({ whatever }) => whatever.toFixed());
+// @ts-expect-error there is no such argument
+app.registerTool("mistaken", { inputSchema: given }, ({ m }) => m);
 
 const inputSchema = z.object({ text: z.string() });
 const insert: AppToolCallback<typeof inputSchema> = ({ text }) => text.trim();
