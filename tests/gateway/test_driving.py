@@ -40,6 +40,9 @@ async def test_a_view_without_tools_is_used_through_two_fixed_tools(modern: bool
         refused = await at.call("act_on_view", view_id=view_id, ref="b2", action="click")
         assert refused["isError"]
         assert "is disabled. Nothing was done." in words(refused)[0]
+        wrong = await at.call("act_on_view", view_id=view_id, ref="b1", action="fly")
+        assert wrong["isError"]  # a result that the model reads, not an error of JSON-RPC
+        assert "action is one of click" in words(wrong)[0]
         if modern:  # an id that can be guessed is no handle
             assert (
                 "no View with this view_id"

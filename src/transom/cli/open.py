@@ -25,7 +25,7 @@ from transom.cli.positions import find_position
 from transom.connections.targets import Target, identity_of
 from transom.dev.files import source_files, watch_files
 from transom.dev.starting import ServerStarter
-from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, act_request
+from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, act_request, is_ref
 from transom.errors import (
     SERVER_ERROR,
     NotConnected,
@@ -102,8 +102,9 @@ class EventPrinter:
         self._result(event["result"])
 
     def _look(self, event: Event) -> None:
-        find = event.get("find")
-        self._lines("Looked", "green", "at the View" if find is None else f"for {find}")
+        find, under = event.get("find"), event.get("under")
+        what = "at the View" if find is None else f"for {find}"
+        self._lines("Looked", "green", what if under is None else f"under {under}")
         self._result(event["result"], whole=True)
 
     def _act(self, event: Event) -> None:
@@ -277,7 +278,7 @@ def _make_command(options: OpenOptions, program: str, recorder: Recorder | None)
             program=program,
             on_violation=on_violation,
         )
-        before = renderer.show_page
+        before = partial(_show_page, renderer, options.timeout if options.steps else None)
     return OpenCommand(
         renderer,
         on_event,
@@ -288,6 +289,14 @@ def _make_command(options: OpenOptions, program: str, recorder: Recorder | None)
         folder=None if isinstance(parse_target(options.target), str) else folder,
         traffic=recorder,
     )
+
+
+async def _show_page(renderer: BrowserRenderer, timeout: float | None) -> None:
+    """Wait for the page: its user may take all the time there is, unless there are steps to do."""
+    try:
+        await renderer.show_page(timeout=timeout)
+    except TransomError as error:
+        raise TransomError(f"{error}. Open it in a browser, or add --headless") from None
 
 
 def _page_of(renderer: HeadlessRenderer | BrowserRenderer, view_id: str) -> str:
@@ -343,6 +352,10 @@ def read_step(option: str, text: str) -> Step:
     """A step as the command line has it."""
     if option in ("look", "look-for"):
         return Step(LOOK_AT_VIEW, {"find": text or None}, "look")
+    if option == "look-under":
+        if not is_ref(ref := text.strip().strip("[]")):
+            raise UsageError(f"--look-under {text!r}: a reference is like t2, as --look shows it")
+        return Step(LOOK_AT_VIEW, {"find": None, "under": ref}, "look")
     if option == "act":
         ref, action, value = [*text.split(maxsplit=2), "", "", ""][:3]
         try:  # or a mistake would be found when the View is open

@@ -489,6 +489,8 @@ started.""",
     looks = "Print what is on the View's page, as a model would read it."
     _add_step(command, "look", None, looks)
     _add_step(command, "look-for", "TEXT", "The same for what has this text, anywhere on the page.")
+    part = "The same for the part with this reference, such as t2."
+    _add_step(command, "look-under", "REF", part)
     acts = (
         "Use what a look has shown, such as 'b3 click' or 'f2 type hello', and print the changes."
     )
@@ -513,7 +515,7 @@ started.""",
     _add_port(command)
     command.choice("--csp", _CSP, _CSP_HELP)
     command.flag("--ephemeral", f"{_EPHEMERAL_HELP} With --headless it is always so.")
-    timeout = "How long each step may take."
+    timeout = "How long each step may take, and with steps how long the page may take to open."
     command.option("--timeout", "SECONDS", timeout, type=number(0.1), default=30)
     command.flag("--json", "Print each event as one line of JSON.")
     return command
