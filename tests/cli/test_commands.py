@@ -85,6 +85,7 @@ def test_what_is_not_on_the_line_has_its_default():
         "call_timeout": [],
         "limit": [],
         "verbose": False,
+        "record": None,
     }
 
 

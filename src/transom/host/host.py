@@ -70,6 +70,7 @@ from transom.types import (
     HostContext,
     Implementation,
     Task,
+    TextContent,
     Tool,
     ToolResult,
     ViewProblem,
