@@ -107,6 +107,24 @@ async def test_how_the_orders_look(views):
 
 
 # endregion
+# region record
+async def test_a_selection(views):
+    views.record("orders.jsonl")
+    view = await views.open("orders.py", "show_orders", status="open")
+    await view.call("select_orders", ids=["A-1041"])
+
+
+# endregion
+# region replay
+async def test_the_view_does_what_was_recorded(views):
+    await views.replay("orders.jsonl", "orders.py")
+
+
+async def test_the_server_does_what_was_recorded(views):
+    await views.replay("orders.jsonl", "orders.py", leg="server")
+
+
+# endregion
 # region contract
 from transom.testing import contract_tests
 

@@ -49,7 +49,7 @@ def test_the_tests_in_the_documentation_pass(pytester: pytest.Pytester):
         shutil.copy(file, pytester.path)
     pytester.makeini(INI)
     done = pytester.runpytest_inprocess(*PLUGINS, "--update-views", "-k", "not contract")
-    done.assert_outcomes(passed=9, deselected=89)
+    done.assert_outcomes(passed=12, deselected=89)
     [snapshot] = pytester.path.glob("__views__/*/*")
     assert snapshot.read_text().startswith('heading 1 "Orders"\nsearchbox "Search" = ""\n')
 

@@ -376,11 +376,23 @@ def test_a_scripted_model_runs_an_agent(run):
 def test_a_test_records_its_messages(run, pytester: pytest.Pytester):
     done = run("""
         async def test_it(views):
+            views.configure(apps={ORDERS: orders_view})
             views.record("orders.jsonl")
-            view = await views.open(app=orders_view)
+            view = await views.open(make_server(), "show_orders")
             await view.call("get_selection")
+
+        async def test_the_view_does_the_same(views):
+            views.configure(apps={ORDERS: orders_view})
+            await views.replay("orders.jsonl", make_server())
+
+        async def test_the_server_does_the_same(views):
+            await views.replay("orders.jsonl", make_server(), leg="server")
+
+        async def test_another_does_not(views):
+            await views.replay("orders.jsonl", MCPServer("other"), leg="server")
     """)
-    done.assert_outcomes(passed=1)
+    done.assert_outcomes(passed=3, failed=1)
+    done.stdout.fnmatch_lines(["*The server does not do what it did in orders.jsonl"])
     assert '"get_selection"' in (pytester.path / "orders.jsonl").read_text()
 
 

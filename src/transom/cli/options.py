@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_type_hints
 
 from transom.cli.command import COMMAND, Command, count, did_you_mean, number, port_number
+from transom.cli.testing_options import replay_command
 from transom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -824,6 +825,7 @@ COMMANDS: Mapping[str, Callable[[], Command]] = {
     "open": _open,
     "dev": _dev,
     "check": _check,
+    "replay": replay_command,
     "login": _login,
     "logout": _logout,
     "storage": _storage,

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from transom.testing.fixture import Refusal, ViewsFixture
     from transom.testing.model import Call, make_model
     from transom.testing.opened_view import OpenedView, Sent
+    from transom.testing.replay import Difference, Replay
 
 __all__ = [
     "Call",
+    "Difference",
     "OpenedView",
     "Refusal",
+    "Replay",
     "Sent",
     "ViewsFixture",
     "assert_contract",
@@ -35,5 +38,6 @@ __getattr__, __dir__ = load_on_use(
         ".fixture": "Refusal ViewsFixture",
         ".model": "Call make_model",
         ".opened_view": "Sent OpenedView",
+        ".replay": "Difference Replay",
     },
 )

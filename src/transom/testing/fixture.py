@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from itertools import count
@@ -30,9 +30,11 @@ from transom.host.view import View
 from transom.protocol.messages import ToolOutcome
 from transom.testing.browser import MixedRenderer, SharedBrowser
 from transom.testing.opened_view import OpenedView
+from transom.testing.replay import Replay
+from transom.testing.replay_view import open_page
 from transom.testing.server_script import ScriptedCall, ServerScript, scripted
 from transom.testing.view_files import ViewFiles
-from transom.traffic import Recorder, TrafficMessage
+from transom.traffic import Leg, Recorder, TrafficMessage
 from transom.types import ToolResult, ViewProblem
 
 Refusal = Literal["openLinks", "downloadFile", "message", "logging"]
@@ -135,6 +137,41 @@ class ViewsFixture:
     def record(self, path: str | Path) -> None:
         """Write every message of the test to a file, for `transom replay`."""
         self._traffic.recorder = self._stack.enter_context(Recorder(path))
+
+    async def replay(
+        self,
+        path: str | Path,
+        target: Target,
+        *,
+        leg: Leg = "view",
+        name: str | None = None,
+        ignore: Sequence[str] = (),
+    ) -> None:
+        """Send a View, or its server, what it was sent in a record, and compare what it says.
+
+        Args:
+            path: the record, beside the test or where pytest was started.
+            target: the server, or the one whose View it is, as for `open`.
+            leg: whether the `view` or the `server` is tested.
+            name: which, if the record has several.
+            ignore: paths that are not compared, such as `result.structuredContent.*.price`.
+
+        Raises:
+            AssertionError: something differs; the text says what.
+        """
+        __tracebackhide__ = True
+        replay = Replay(self._files.beside(str(path)), leg, name=name, ignore=ignore)
+        if isinstance(target, str):
+            target = parse_target(self._files.beside(target))
+        if leg == "server":
+            found = await replay.run(await way_to(target)())
+        else:
+            await self._start()
+            async with open_page(replay, target, self._renderer) as channel:
+                found = await replay.run(channel)
+        if found:
+            text = "\n".join(map(str, found))
+            raise AssertionError(f"The {leg} does not do what it did in {path}\n{text}")
 
     async def _start(self) -> Host:
         if self._host is None:

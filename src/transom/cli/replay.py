@@ -1,0 +1,46 @@
+"""`transom replay`: what a server or a View does otherwise than when it was recorded."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from transom.cli import parse_target, run_async
+from transom.connections.targets import way_to
+from transom.errors import TransomError
+from transom.testing.replay import Difference, Replay
+from transom.testing.replay_view import open_page
+from transom.web.headless import HeadlessRenderer
+
+if TYPE_CHECKING:
+    from transom.cli.testing_options import ReplayOptions
+
+
+def run(options: ReplayOptions) -> int:
+    """Do what the command line says; the exit code."""
+    try:
+        replay = Replay(options.record, options.leg, name=options.name, ignore=options.ignore)
+        found = run_async(_replay(replay, options))
+    except (TransomError, OSError) as error:
+        sys.stderr.write(f"transom replay: {error}\n")
+        return 2
+    for difference in found:
+        text = str(difference)
+        if options.json:
+            text = msgspec.json.encode(difference).decode()
+        sys.stdout.write(f"{text}\n")
+    if not options.json:
+        count = len(replay.messages)
+        said = f"{len(found)} differences" if found else "Nothing differs"
+        sys.stdout.write(f"{said} in {count} messages of {options.leg} {replay.name}\n")
+    return 1 if found else 0
+
+
+async def _replay(replay: Replay, options: ReplayOptions) -> list[Difference]:
+    target = parse_target(options.target)
+    if not options.view:
+        return await replay.run(await way_to(target)(), timeout=options.timeout)
+    async with HeadlessRenderer() as renderer, open_page(replay, target, renderer) as channel:
+        return await replay.run(channel, timeout=options.timeout)
