@@ -62,11 +62,7 @@ from transom.host.view_calls import ViewCalls
 from transom.host.view_origin import ViewOrigin
 from transom.host.view_server import ViewServer
 from transom.json_values import clean
-from transom.protocol.messages import (
-    ModelContextParams,
-    TaskRequest,
-    ToolOutcome,
-)
+from transom.protocol.messages import ModelContextParams, TaskRequest, ToolOutcome
 from transom.traffic import TrafficListener, observe
 from transom.types import (
     DisabledTool,
