@@ -179,6 +179,22 @@ class RecordedMessage(msgspec.Struct, frozen=True, rename={"sender": "from"}):
         return None if self.text is UNSET else self.text
 
 
+def recorded(seen: TrafficMessage, began: float, max_bytes: int) -> RecordedMessage:
+    """A message as a line of a record that began at that `time.monotonic`."""
+    content: dict[str, Any]
+    if len(seen.data) > max_bytes:
+        content = {"left_out": len(seen.data)}
+    else:
+        try:
+            seen.data.decode()  # the next one does not look at this
+            content = {"message": Raw(msgspec.json.format(seen.data, indent=-1))}
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            content = {"text": seen.data.decode(errors="replace")}
+    when = datetime.fromtimestamp(seen.time, UTC)
+    at = round(seen.monotonic - began, 6)
+    return RecordedMessage(when, at, seen.leg, seen.name, seen.sender, **content)
+
+
 class Dropped(msgspec.Struct, frozen=True):
     """How much was not recorded, because the record was full or could not be written."""
 
@@ -241,7 +257,8 @@ class Recorder:
             return
         if self._began is None:
             self._began = message.monotonic
-        line = self._line(message, self._began)
+        made = recorded(message, self._began, self._max_message_bytes)
+        line = msgspec.json.encode(made) + b"\n"
         if self._messages >= self._max_messages or self._bytes + len(line) > self._max_bytes:
             self._drop(message)
             return
@@ -254,21 +271,6 @@ class Recorder:
             return
         self._messages += 1
         self._bytes += len(line)
-
-    def _line(self, seen: TrafficMessage, began: float) -> bytes:
-        content: dict[str, Any]
-        if len(seen.data) > self._max_message_bytes:
-            content = {"left_out": len(seen.data)}
-        else:
-            try:
-                seen.data.decode()  # the next one does not look at this
-                content = {"message": Raw(msgspec.json.format(seen.data, indent=-1))}
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                content = {"text": seen.data.decode(errors="replace")}
-        when = datetime.fromtimestamp(seen.time, UTC)
-        at = round(seen.monotonic - began, 6)
-        line = RecordedMessage(when, at, seen.leg, seen.name, seen.sender, **content)
-        return msgspec.json.encode(line) + b"\n"
 
     def _drop(self, message: TrafficMessage) -> None:
         first = not self.dropped.messages

@@ -51,7 +51,16 @@ const app = new transom.App({ name: "Shop", version: "1" });
 app.registerTool("count", { description: "Count <i>up</i>", inputSchema: { type: "object",
   properties: { by: { type: "integer" } }, required: ["by"] } }, ({ by }) => `counted ${by}`);
 const sell = app.registerTool("sell", { description: "Sell" }, () => "sold");
-sell.update({ disabled: "nothing is left" });
+sell.disable("nothing is left");
+app.registerTool("trouble", {}, async () => {
+  console.error("something is wrong");
+  await fetch("https://blocked.example/x").catch(() => 0);
+  await app.updateModelContext({ content: [{ type: "text", text: "the shop is open" }] });
+  await app.sendMessage({ role: "user", content: [{ type: "text", text: "<b>hello</b>" }] });
+  sell.enable();
+  return "done";
+});
+app.onhostcontextchanged = ({ theme }) => { if (theme) document.body.title = theme; };
 app.ontoolinput = ({ arguments: given }) => { input.textContent = JSON.stringify(given); };
 app.connect();
 </script>"""
@@ -64,7 +73,7 @@ async def developed(
     """The command's own session for a server in this folder, and an author at its page."""
     (folder / "shop.py").write_text(SERVER)
     (folder / "page.html").write_text(PAGE)
-    given = COMMANDS["dev"]().read([str(folder / "shop.py"), "--timeout", "60"])
+    given = COMMANDS["dev"]().read([str(folder / "shop.py"), "--timeout", "60", "--no-check"])
     async with browser.user(viewport={"width": 1280, "height": 720}, **options) as user:
         opened = asyncio.Event()
 
@@ -137,3 +146,89 @@ async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
         await page.evaluate(AXE)
         assert await page.evaluate(SERIOUS) == []
     assert problems == []
+
+
+async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and_changed(
+    browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with developed(browser, tmp_path, monkeypatch, accept_downloads=True) as (user, _):
+        page = user.page
+        await call_show(page, "First")
+        panel, result = page.locator("#view-panel"), page.locator("#result")
+
+        # The View's tools: as they are, called by a model and by the page.
+        rows = panel.locator("ul.tools > li")
+        await expect(rows.filter(has_text="count")).to_contain_text("enabled")
+        await expect(rows.filter(has_text="sell")).to_contain_text("nothing is left")
+        await rows.get_by_role("button", name="count").click()
+        await expect(panel.locator("form .note").first).to_have_text("Count <i>up</i>")
+        await panel.get_by_role("spinbutton", name="by").fill("4")
+        for way in ("Call as the page", "Call as the model"):
+            await panel.get_by_role("button", name=way).click()
+            await expect(result.locator("pre").first).to_have_text("counted 4")
+        await panel.get_by_text("What the model is given").click()
+        await panel.get_by_role("button", name="Measure").click()
+        await expect(panel.get_by_text(re.compile(r"\d+ bytes, about \d+ tokens"))).to_have_count(3)
+        await panel.get_by_text("What a model would read").click()
+        await panel.get_by_role("button", name="Read").click()
+        await expect(panel.get_by_label("Snapshot")).to_contain_text("One")
+
+        # What goes wrong in the View, what it tells the model, and how its tools change.
+        await rows.get_by_role("button", name="trouble").click()
+        await panel.get_by_role("button", name="Call as the page").click()
+        await expect(panel).to_contain_text("Changed since the last list")
+        await expect(panel).to_contain_text("+ sell")
+        await page.get_by_role("tab", name="Findings").click()
+        findings = page.locator("#findings")
+        await expect(findings).to_contain_text("something is wrong")
+        await expect(findings).to_contain_text("connect-src: https://blocked.example")
+        await page.get_by_role("tab", name="Context").click()
+        await expect(page.locator("#context")).to_contain_text("the shop is open")
+        await expect(page.locator("#context")).to_contain_text("<b>hello</b>")
+
+        # The traffic: paired, searched, exported, and opened again.
+        await page.get_by_role("tab", name="Traffic").click()
+        traffic = page.locator("#traffic")
+        await traffic.get_by_role("searchbox").fill("ui/initialize")
+        await traffic.get_by_label("Which messages").select_option("View")
+        lines = traffic.locator(".line")
+        await expect(lines).to_have_count(2)
+        await expect(lines.nth(1)).to_contain_text(re.compile(r"host → View shop-1.*ms"))
+        await lines.nth(0).click()
+        await expect(traffic.locator(".detail")).to_contain_text("Its answer")
+        async with page.expect_download() as saved:
+            await traffic.get_by_role("button", name="Export").click()
+        record = Path(await (await saved.value).path())
+        async with page.expect_file_chooser() as chooser:
+            await traffic.get_by_role("button", name="Open a record…").click()
+        await (await chooser.value).set_files(record)
+        await expect(traffic.get_by_role("button", name="Back to live")).to_be_visible()
+        await traffic.get_by_role("searchbox").fill("")
+        await page.keyboard.press("Tab")
+        await traffic.get_by_role("listbox").press("Home")
+        await traffic.get_by_role("listbox").press("ArrowDown")
+        await expect(lines.nth(1)).to_have_attribute("aria-selected", "true")
+
+        # The host: theme, width, approvals, the policy of pages; and the end of the View.
+        await page.get_by_label("Theme").select_option("dark")
+        await expect(view_in(page).locator("body")).to_have_attribute("title", "dark")
+        await page.get_by_label("Width").select_option("phone (390)")
+        assert (await page.locator("#views").bounding_box() or {})["width"] == 390
+        await page.get_by_text("More", exact=True).click()
+        await page.get_by_label("Approvals").select_option("ask me")
+        await rows.get_by_role("button", name="sell").click()
+        await panel.get_by_role("button", name="Call as the model").click()
+        card = page.get_by_role("alertdialog")
+        await expect(card).to_contain_text("sell")
+        await page.evaluate(AXE)
+        assert await page.evaluate(SERIOUS) == []
+        await card.get_by_role("button", name="Refuse").click()
+        await expect(result).to_contain_text("The user refused")
+        await page.get_by_label("Page policy").select_option("strict")
+        await expect(panel).to_contain_text("liveshop-2")
+        await page.locator("#profile").select_option("basic-host of ext-apps")
+        await expect(page.locator("#profile-facts")).to_contain_text("What is known of basic-host")
+        await expect(panel).to_contain_text("liveshop-3")
+        await page.get_by_role("button", name="Tear down").click()
+        await expect(panel).to_contain_text("the author closed it")
+        await expect(page.locator("#empty")).to_be_visible()

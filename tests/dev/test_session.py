@@ -53,7 +53,7 @@ class Author:
 @asynccontextmanager
 async def developed(server: Any, folder: Path | None = None) -> AsyncIterator[Author]:
     target = DevTarget("shop", "shop.py", server, folder)
-    author = Author(DevSession(target, None, ephemeral=True))
+    author = Author(DevSession(target, None, checks=False, ephemeral=True))
     running = asyncio.create_task(author.session.run())
     try:
         yield author

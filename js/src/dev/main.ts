@@ -2,12 +2,17 @@
 import { takeToken } from "../tabs.js";
 import { element, Questions, socketUrl, View, Views } from "../views_bundle.js";
 import { readPlace, writePlace, type Place } from "./deep_link.js";
+import { Audit, Contexts } from "./context.js";
+import { Findings } from "./findings.js";
 import { DevHost } from "./host.js";
 import { byId } from "./parts.js";
 import { showCall } from "./result.js";
+import { connectSettings } from "./settings.js";
 import { HostControls } from "./surroundings.js";
 import { TabList } from "./tab_list.js";
 import { Tools, type ShownCall } from "./tools.js";
+import { Traffic } from "./traffic.js";
+import { ViewTools } from "./view_tools.js";
 
 /** The server that is developed, as the session shows it. */
 interface ServerState {
@@ -61,7 +66,10 @@ const host = new DevHost(
   },
 );
 const controls = new HostControls(host, views, keepPlace);
-const tabs = new TabList(byId("tabs"), { result: byId("result") }, (tab) => {
+const panels = Object.fromEntries(
+  ["result", "traffic", "findings", "context", "audit"].map((name) => [name, byId(name)]),
+);
+const tabs = new TabList(byId("tabs"), panels, (tab) => {
   keepPlace({ tab });
 });
 const tools = new Tools(
@@ -71,6 +79,25 @@ const tools = new Tools(
     keepPlace({ tool, args });
   },
 );
+
+new ViewTools(host, byId("view-panel"));
+const traffic = new Traffic(host, byId("traffic"), (bad) => {
+  tabs.setCount("traffic", bad, true);
+});
+new Findings(
+  host,
+  byId("findings"),
+  (count) => {
+    tabs.setCount("findings", count, true);
+  },
+  (at, view) => {
+    tabs.choose("traffic");
+    traffic.reveal(at, view);
+  },
+);
+new Contexts(host, byId("context"));
+new Audit(host, byId("audit"));
+connectSettings(host);
 
 // --- the server -----------------------------------------------------------------------------------
 

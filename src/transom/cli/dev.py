@@ -50,6 +50,7 @@ def make_session(options: DevOptions) -> DevSession:
         open_page,
         timeout=options.timeout,
         settings=Settings(csp=options.csp),
+        checks=not options.no_check,
         program=f"dev {identity_of(server)}",
         ephemeral=options.ephemeral,
         ports=(options.port, options.port and options.port + 1),

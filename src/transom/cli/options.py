@@ -532,6 +532,7 @@ class DevOptions(argparse.Namespace):
     target: str
     header: list[str]
     no_open: bool
+    no_check: bool
     port: int
     csp: CspMode
     ephemeral: bool
@@ -557,6 +558,7 @@ Exit codes: 0 you ended it, 2 the command line is not valid, or the page cannot 
     command.argument("target", "TARGET", _TARGET_HELP)
     _add_header(command)
     command.flag("--no-open", "Do not open a browser: print the address of the page.")
+    command.flag("--no-check", "Do not check the contract of MCP Apps after each start.")
     _add_port(command)
     command.choice("--csp", _CSP, _CSP_HELP)
     command.flag("--ephemeral", _EPHEMERAL_HELP)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Self
@@ -18,6 +19,7 @@ import msgspec
 from transom.background import Background, Debounced, logs_errors
 from transom.errors import ProtocolError, TransomError, UsageError
 from transom.json_values import as_object
+from transom.traffic import TrafficListener, TrafficMessage, recorded
 from transom.web.local_stage import LocalStage, OpenPage, PagePanels
 from transom.web.mounted_views import Violation
 from transom.web.seat import Seat, SeatOptions
@@ -31,6 +33,7 @@ Request = Callable[[dict[str, Any]], Awaitable[object]]
 _SEND_AFTER = 0.04
 _MAX_ENTRIES = 10_000
 _MAX_LOG = 16 * 1024 * 1024  # bytes of one log
+_MAX_MESSAGE = 256 * 1024  # bytes of a message that the page shows
 _AT_ONCE = 500  # entries in a message
 _MAX_REQUESTS = 100
 
@@ -59,7 +62,7 @@ class _Log:
         return [self.kept[index] for index in range(len(self.kept) - count, len(self.kept))]
 
 
-class DevPage(PagePanels):
+class DevPage(PagePanels, TrafficListener):
     """Serves the page while its block runs.
 
     Args:
@@ -94,6 +97,7 @@ class DevPage(PagePanels):
             panels=self,
         )
         self.stage = self._local.stage
+        self._began = time.monotonic()
         report = logs_errors(_log)
         self._running = Background(report, limit=_MAX_REQUESTS)
         self._sending = Debounced(self._send_logs, report, delay=_SEND_AFTER)
@@ -137,6 +141,10 @@ class DevPage(PagePanels):
         """Add an entry to a log."""
         self._logs.setdefault(log, _Log()).add(entry)
         self._sending.trigger()
+
+    def on_message(self, message: TrafficMessage) -> None:
+        """Add a message to the log of the traffic, as a record has it."""
+        self.add("traffic", recorded(message, self._began, _MAX_MESSAGE))
 
     def clear(self, log: str) -> None:
         """Forget the entries of a log."""

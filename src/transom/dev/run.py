@@ -17,11 +17,14 @@ from transom.errors import TransomError
 from transom.host.host import Host
 from transom.host.policy import ApprovalRequest, Decision, Policy
 from transom.host.view import View
+from transom.json_values import as_object
 from transom.protocol.messages import LogParams
 from transom.types import ContentBlock, Tool, ToolResult, ViewProblem
+from transom.web.headless import HeadlessRenderer
 from transom.web.seat import Seat
 
 _MAX_TEXT = 2000
+_WIDTH, _HEIGHT = 800, 900  # of a picture
 
 Approve = Callable[[Seat, ApprovalRequest], Awaitable[Decision]]
 """Decides about a call for the author, who may be asked at that seat."""
@@ -55,6 +58,7 @@ class ServerRun:
             renderer=seat,
             policy=Policy(approve=lambda request: approve(seat, request)),
             audit=lambda line: page.add("audit", msgspec.json.decode(line)),
+            traffic=page,
             open_timeout=timeout,
             call_timeout=timeout,
         )
@@ -141,6 +145,27 @@ class ServerRun:
         tools = (await self.server.tools()).values()
         return described_surface(self._name, tools, self.host.views.values(), drives)
 
+    async def screenshot(self) -> bytes:
+        """A picture of the View: its call is shown in a browser without a window.
+
+        Raises:
+            TransomError: there is no View, or no such browser.
+        """
+        origin, bridge = self.view.origin, self.view.bridge
+        context = {} if bridge is None else bridge.context
+        width = as_object(context.get("containerDimensions")).get("width")
+        renderer = HeadlessRenderer(
+            size=(int(width) if isinstance(width, int | float) and width > 0 else _WIDTH, _HEIGHT),
+            dark=context.get("theme") == "dark",
+        )
+        async with Host(renderer=renderer, audit=None, open_timeout=self._timeout) as host:
+            await host.add_server(self._name, self.server)
+            view = await host.open_view(self._name, origin.tool.name, origin.arguments)
+            if origin.result is not None:
+                await view.deliver(ToolResult.from_wire(origin.result))
+            await view.opened()
+            return await view.screenshot()
+
     # --- what happens ------------------------------------------------------------------------
 
     def _view_opened(self, view: View) -> None:
@@ -183,8 +208,10 @@ class ServerRun:
         self._find("log", view.id, str(entry.data)[:_MAX_TEXT], level=entry.level)
 
     def _problem(self, view: View, problem: ViewProblem) -> None:
+        if problem.kind == "blocked":  # a violation, which comes by another way
+            return
         details = msgspec.to_builtins(problem)
-        self._find(problem.kind, view.id, details.pop("message"), **details)
+        self._find(details.pop("kind"), view.id, details.pop("message"), **details)
 
     def _error(self, error: BaseException) -> None:
         self._find("protocol", "", str(error)[:_MAX_TEXT] or type(error).__name__)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import time
 from collections.abc import Awaitable, Coroutine
@@ -20,7 +21,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from transom.background import Background, logs_errors, stop
+from transom.check.host_profiles import PLAIN, HostProfile, host_profile, host_profiles
 from transom.connections.targets import Target
+from transom.dev.contract import check_when_quiet
 from transom.dev.describing import shape_of, wire_result
 from transom.dev.files import watch_files
 from transom.dev.page import DevPage
@@ -67,6 +70,8 @@ class Settings(msgspec.Struct, frozen=True):
 
     csp: Literal["compat", "strict"] = "compat"
     approvals: Literal["allow", "ask", "deny"] = "allow"
+    profile: str = ""
+    """The known host that it behaves like; "" for none."""
 
 
 class DevSession:
@@ -77,6 +82,7 @@ class DevSession:
         open_page: opens the page; None: the author does.
         timeout: seconds for the server's start, a View's opening and each call.
         settings: how the host behaves until the author chooses otherwise.
+        checks: check the contract of MCP Apps after each start.
         page_options: those of `DevPage`.
     """
 
@@ -87,10 +93,12 @@ class DevSession:
         *,
         timeout: float = 30.0,
         settings: Settings | None = None,
+        checks: bool = True,
         **page_options: Any,
     ) -> None:
         self._target = target
         self._timeout = timeout
+        self._checks = checks
         self._settings = settings or Settings()
         self._starter = ServerStarter(target.server)
         requests = {
@@ -99,6 +107,7 @@ class DevSession:
             "view_call": self._view_call,
             "surface": self._surface,
             "snapshot": self._snapshot,
+            "screenshot": self._screenshot,
             "teardown": self._teardown,
             "restart": self._restart_requested,
             "settings": self._set,
@@ -117,6 +126,7 @@ class DevSession:
         """Serve the page and keep the server running, until cancelled."""
         self.page.set("target", {"name": self._target.name, "shown": self._target.shown})
         self.page.set("settings", self._settings)
+        self.page.set("profiles", [_shown_profile(each) for each in host_profiles().values()])
         with self._starter:
             async with self.page:
                 await self._keep_running()
@@ -164,6 +174,7 @@ class DevSession:
         before, self._run = self._run, run
         if before is not None:
             self._background.start(before.close())
+        self._set_profile(run)
         await run.show()
         self._show_server("running", ms=_since(began))
         call = self._last_view_call
@@ -171,6 +182,12 @@ class DevSession:
             await self._make_call(call)
             self._show_server("running", ms=_since(began))
         self._starter.prepare()
+        if self._checks:
+            await check_when_quiet(
+                self._target.shown,
+                self._target.server,
+                lambda found: self.page.set("contract", found),
+            )
         await asyncio.sleep(_RUNS_WELL)
         self._pause = _PAUSE
 
@@ -267,6 +284,9 @@ class DevSession:
     async def _snapshot(self, _: dict[str, Any]) -> object:
         return (await self._current.view.snapshot()).text
 
+    async def _screenshot(self, _: dict[str, Any]) -> object:
+        return base64.b64encode(await self._current.screenshot()).decode()
+
     async def _teardown(self, _: dict[str, Any]) -> object:
         await self._current.view.close("the author closed it")
         return None
@@ -276,16 +296,29 @@ class DevSession:
         return None
 
     async def _set(self, arguments: dict[str, Any]) -> object:
-        """Change a setting; another policy for pages needs the View to be opened again."""
-        before, self._settings = self._settings, msgspec.convert(arguments, Settings)
-        self.page.set("settings", self._settings)
-        if before.csp != self._settings.csp:
-            self.page.stage.csp_mode = self._settings.csp
-            if self._run is not None and self._last_view_call is not None:
+        """Change a setting; another host, or policy for pages, needs the View opened again."""
+        settings = msgspec.convert(arguments, Settings)
+        profile = host_profile(settings.profile) if settings.profile else None
+        before, self._settings = self._settings, settings
+        self.page.set("settings", settings)
+        if (before.csp, before.profile) == (settings.csp, settings.profile):
+            return None
+        refuses_eval = profile is not None and profile.eval is False
+        self.page.stage.csp_mode = "strict" if refuses_eval else settings.csp
+        run, call = self._run, self._last_view_call
+        if run is not None:
+            self._set_profile(run)
+            if call is not None:
                 with suppress(TransomError):
-                    await self._run.view.close("its policy is another one")
-                await self._make_call(self._last_view_call)
+                    await run.view.close("its host is another one")
+                await self._make_call(call)
         return None
+
+    def _set_profile(self, run: ServerRun) -> None:
+        """Have Views told what the chosen host tells them; what no source states stays."""
+        name = self._settings.profile
+        plain = host_profile(PLAIN).host_context
+        run.host.set_context(**{**plain, **(host_profile(name).host_context if name else {})})
 
     async def _approve(self, seat: Seat, request: ApprovalRequest) -> Decision:
         match self._settings.approvals:
@@ -300,6 +333,13 @@ class DevSession:
         found = {"at": time.time(), "view": violation.view, "kind": "blocked"}
         text = f"{violation.directive}: {violation.blocked}"
         self.page.add("findings", {**found, "message": text, "source": violation.source})
+
+
+def _shown_profile(profile: HostProfile) -> dict[str, Any]:
+    """A profile, with what is known of it and by which source."""
+    known = msgspec.to_builtins(profile)
+    about = {key: value for key, value in known.items() if value is not None}
+    return {**about, "container": known["container"]}
 
 
 def _task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

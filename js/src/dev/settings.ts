@@ -1,0 +1,93 @@
+/** How the host behaves towards Views, and what is done with the View that is open. */
+import { element } from "../views_bundle.js";
+import type { DevHost } from "./host.js";
+import { byId, folded } from "./parts.js";
+
+interface Profile {
+  name: string;
+  title: string;
+  sources: Record<string, { title: string; url?: string }>;
+  [field: string]: unknown;
+}
+
+const REVOKE_AFTER = 10_000; // milliseconds that a browser has to begin saving a file
+const NAMES = ["csp", "approvals", "profile"] as const;
+
+const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
+
+export function connectSettings(host: DevHost): void {
+  const problem = byId("settings-problem");
+  const attempt = async (asked: Promise<unknown>): Promise<unknown> => {
+    problem.textContent = "";
+    try {
+      return await asked;
+    } catch (error) {
+      problem.textContent = (error as Error).message;
+      return undefined;
+    }
+  };
+  for (const name of NAMES) {
+    select(name).addEventListener("change", (event) => {
+      event.stopPropagation(); // it is nothing that the page tells the View
+      const settings = Object.fromEntries(NAMES.map((each) => [each, select(each).value]));
+      void attempt(host.request("settings", settings));
+    });
+  }
+  host.onPanel("settings", (settings: Record<(typeof NAMES)[number], string>) => {
+    for (const name of NAMES) select(name).value = settings[name];
+    showProfile();
+  });
+
+  let profiles: Profile[] = [];
+  const showProfile = (): void => {
+    const chosen = profiles.find(({ name }) => name === select("profile").value);
+    byId("profile-facts").replaceChildren(...(chosen ? [facts(chosen)] : []));
+  };
+  host.onPanel("profiles", (found: Profile[]) => {
+    profiles = found;
+    const { value } = select("profile");
+    select("profile").replaceChildren(
+      element("option", { value: "", text: "none" }),
+      ...found.map(({ name, title }) => element("option", { value: name, text: title })),
+    );
+    select("profile").value = value;
+    showProfile();
+  });
+
+  byId("teardown").addEventListener("click", () => {
+    void attempt(host.request("teardown"));
+  });
+  byId("screenshot").addEventListener("click", () => {
+    void attempt(host.request("screenshot")).then((data) => {
+      if (typeof data === "string") save(data);
+    });
+  });
+}
+
+/** What is known of a host, each with its source. */
+function facts({ name: _, title, sources, ...fields }: Profile): HTMLElement {
+  const rows = Object.entries(fields).filter(([, value]) => value != null);
+  return folded(`What is known of ${title}`, () => [
+    element(
+      "ul",
+      { class: "findings" },
+      ...rows.map(([field, value]) =>
+        element(
+          "li",
+          {},
+          element("span", { class: "code", text: `${field}: ${JSON.stringify(value)}` }),
+          element("p", { class: "note", text: sources[field]?.title ?? "" }),
+        ),
+      ),
+    ),
+  ]);
+}
+
+function save(data: string): void {
+  const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+  const url = URL.createObjectURL(new Blob([bytes], { type: "image/png" }));
+  element("a", { href: url, download: "view.png" }).click();
+  setTimeout(() => {
+    URL.revokeObjectURL(url);
+  }, REVOKE_AFTER);
+}

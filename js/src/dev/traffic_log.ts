@@ -1,0 +1,171 @@
+/** The messages of both legs, without a page: what belongs together, and what is wrong. */
+import { isObject, type JsonObject } from "../json.js";
+
+/** A line of a record: `RecordedMessage` in `transom.traffic`. */
+export interface Recorded {
+  time: string;
+  at: number;
+  leg: "server" | "view";
+  name: string;
+  from: "host" | "server" | "view";
+  message?: unknown;
+  text?: string;
+  left_out?: number;
+}
+
+export interface Row {
+  readonly entry: Recorded;
+  readonly kind: "request" | "answer" | "notification" | "other";
+  /** Its method; of an answer, that of the request. */
+  method: string;
+  /** The answer of a request, and the request of an answer. */
+  pair?: Row;
+  /** Milliseconds from the request to the answer. */
+  ms?: number;
+  problems: string[];
+}
+
+export interface Filter {
+  text: string;
+  leg: "" | Recorded["leg"];
+  /** Only what has a problem. */
+  isBad: boolean;
+}
+
+const MAX_ROWS = 10_000;
+const MAX_SEARCHED = 20_000; // characters of a message
+
+/** What a View may send before it has said who it is. */
+const EARLY = ["ui/initialize", "ping", "transom/notifications/problem", "notifications/message"];
+
+function kindOf(message: unknown): Row["kind"] {
+  if (!isObject(message)) return "other";
+  if (typeof message.method === "string") return "id" in message ? "request" : "notification";
+  return "id" in message ? "answer" : "other";
+}
+
+/** Whether a line of a file is one of a record. */
+export const isRecorded = (value: unknown): value is Recorded =>
+  isObject(value) &&
+  typeof value.at === "number" &&
+  typeof value.name === "string" &&
+  (value.leg === "server" || value.leg === "view") &&
+  ["host", "server", "view"].includes(String(value.from));
+
+/** The messages of a recorded file; lines that are none are left out. */
+export function readRecord(text: string): Recorded[] {
+  return text.split("\n").flatMap((line) => {
+    try {
+      const value: unknown = JSON.parse(line);
+      return isRecorded(value) ? [value] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+export const writeRecord = (rows: readonly Row[]): string =>
+  rows.map(({ entry }) => `${JSON.stringify(entry)}\n`).join("");
+
+export class TrafficLog {
+  rows: Row[] = [];
+  /** How many have problems. */
+  bad = 0;
+  readonly #waiting = new Map<string, Row>(); // requests without an answer
+  readonly #begun = new Map<string, Set<string>>(); // what each View has been sent, or has sent
+  readonly #texts = new WeakMap<Row, string>();
+
+  add(entries: readonly Recorded[]): void {
+    for (const entry of entries) this.#add(entry);
+    const tooMany = this.rows.length - MAX_ROWS;
+    if (tooMany <= 0) return;
+    this.bad -= this.rows.slice(0, tooMany).filter(({ problems }) => problems.length > 0).length;
+    this.rows = this.rows.slice(tooMany);
+  }
+
+  #add(entry: Recorded): void {
+    const { message } = entry;
+    const kind = kindOf(message);
+    const given = isObject(message) ? message : {};
+    const method = typeof given.method === "string" ? given.method : "";
+    const row: Row = { entry, kind, method, problems: [] };
+    if (kind === "request") this.#waiting.set(this.#key(entry, given, entry.from), row);
+    else if (kind === "answer") this.#answer(row, given);
+    if (entry.text !== undefined) row.problems.push("It is no JSON");
+    else if (kind === "other" && entry.left_out === undefined)
+      row.problems.push("It is no JSON-RPC");
+    if (entry.leg === "view") this.#checkOrder(row);
+    if (row.problems.length > 0) this.bad += 1;
+    this.rows.push(row);
+  }
+
+  #key({ leg, name }: Recorded, { id }: JsonObject, asker: string): string {
+    return JSON.stringify([leg, name, asker, id]);
+  }
+
+  #answer(row: Row, given: JsonObject): void {
+    const { entry } = row;
+    const key = this.#key(entry, given, entry.from === "host" ? entry.leg : "host");
+    const request = this.#waiting.get(key);
+    if (request) {
+      this.#waiting.delete(key);
+      row.pair = request;
+      request.pair = row;
+      row.method = request.method;
+      row.ms = request.ms = Math.round((entry.at - request.entry.at) * 10_000) / 10;
+    } else row.problems.push("It answers no request that is open");
+    const { error, result } = given;
+    if (isObject(error)) row.problems.push(`Error ${String(error.code)}: ${String(error.message)}`);
+    else if (isObject(result) && result.isError === true) row.problems.push("The tool failed");
+  }
+
+  #checkOrder(row: Row): void {
+    const { entry, method } = row;
+    const begun = this.#begun.get(entry.name) ?? new Set();
+    if (row.kind === "answer") return;
+    if (method === "ui/initialize") begun.clear();
+    const isEarly = !begun.has("ui/initialize") && !EARLY.includes(method);
+    if (entry.from === "view" && isEarly && row.kind !== "other")
+      row.problems.push("The View sent it before ui/initialize");
+    const needs = { "ui/notifications/tool-result": "ui/notifications/tool-input" }[method];
+    if (needs && !begun.has(needs)) row.problems.push(`It was sent before ${needs}`);
+    begun.add(method);
+    this.#begun.set(entry.name, begun);
+  }
+
+  clear(): void {
+    this.rows = [];
+    this.bad = 0;
+    this.#waiting.clear();
+    this.#begun.clear();
+  }
+
+  #textOf(row: Row): string {
+    let text = this.#texts.get(row);
+    if (text === undefined) {
+      const { name, message, text: other } = row.entry;
+      const content = message === undefined ? (other ?? "") : JSON.stringify(message);
+      const found = `${row.method} ${name} ${row.problems.join(" ")} ${content}`;
+      text = found.slice(0, MAX_SEARCHED).toLowerCase();
+      this.#texts.set(row, text);
+    }
+    return text;
+  }
+
+  filtered({ text, leg, isBad }: Filter): Row[] {
+    const wanted = text.trim().toLowerCase();
+    return this.rows.filter(
+      (row) =>
+        (!leg || row.entry.leg === leg) &&
+        (!isBad || row.problems.length > 0) &&
+        (!wanted || this.#textOf(row).includes(wanted)),
+    );
+  }
+
+  /** The last message before a moment: what was under way when something went wrong. */
+  lastBefore(seconds: number, view: string): Row | undefined {
+    const isBefore = ({ entry }: Row): boolean =>
+      Date.parse(entry.time) <= seconds * 1000 + 1 && (!view || entry.name === view);
+    return this.rows.findLast(isBefore);
+  }
+}
