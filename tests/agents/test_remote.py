@@ -9,7 +9,7 @@ import pytest
 
 from tests.agents.scripted import FRAMEWORKS, Call, Framework, Script, hosting
 from tests.host.page import PageRenderer
-from transom import Allow, Host
+from transom import Allow, App, Host
 from transom.channel import memory_pair
 from transom.web.remote_host import RemoteHost, SharedHost
 
@@ -66,3 +66,30 @@ async def test_a_view_without_tools_is_used_on_the_worker_that_has_it():
         assert renderer.pages_of["shop-1"].count == 1
         closed = await remote.answer("look_at_view", {"view_id": "shop-2"})
         assert closed.is_error
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_messages_of_views_reach_the_agent_elsewhere(framework: type[Framework]):
+    made: list[App] = []
+    script = Script(Call("show_orders"), Call("stock"))
+    async with hosting(add=made.append) as host, elsewhere(host) as remote:
+        run = framework(remote, script)
+        assert await run.run() == []
+        assert not (await made[0].send_message("Look at A-2")).is_error
+        assert (await made[0].send_message("x" * 20_000)).is_error
+        assert await run.run() == []
+    said = "\n".join(script.prompts[-1])
+    assert "⟦View shop-1⟧ sends this message" in said
+    assert "Look at A-2" in said
+
+
+async def test_an_agent_that_is_gone_takes_no_messages():
+    made: list[App] = []
+    async with hosting(add=made.append) as host:
+        async with elsewhere(host) as remote:
+            heard: list[Any] = []
+            remote.on_message = lambda _, blocks: heard.append(blocks)
+            await remote.call_tool("show_orders")
+            await made[0].send_message("Look at A-2")
+            assert [block.text for block in heard[0]] == ["Look at A-2"]
+        assert (await made[0].send_message("Look at A-3")).is_error

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from transom.agents.content import Part, as_text, parts_of
 from transom.errors import Refused
-from transom.host.host import Host
 from transom.host.model_context import ModelContext
 from transom.host.tool_host import ToolHost
-from transom.host.view import View
 from transom.json_values import without_marks
 from transom.types import ContentBlock
 
@@ -31,18 +29,16 @@ _MAX_MESSAGE: Final = 16 * 1024
 class ViewWords:
     """What the open Views of a host told the model, and one conversation does not have yet.
 
-    Messages reach it unless the application handles them itself, with `host.on_message = ...`. A
-    host on another worker sends none.
+    Messages reach it unless the application handles them itself, with `host.on_message = ...`.
     """
 
     def __init__(self, host: ToolHost) -> None:
         self._host = host
         self._taken: dict[str, float] = {}  # by View: when it sent the context that was taken
         self._messages: deque[list[Part]] = deque(maxlen=_MAX_MESSAGES)
-        if isinstance(host, Host):
-            host.on_message(self._add_message)
+        host.on_message(self._add_message)
 
-    def _add_message(self, view: View, blocks: Sequence[ContentBlock]) -> None:
+    def _add_message(self, view: Any, blocks: Sequence[ContentBlock]) -> None:
         data = without_marks(msgspec.json.encode(blocks))
         if len(data) > _MAX_MESSAGE:
             raise Refused(f"A message of {len(data)} bytes is over {_MAX_MESSAGE}")

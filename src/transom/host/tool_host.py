@@ -27,6 +27,9 @@ class HostCallOptions(TypedDict, total=False):
 class ToolHost(CallsTools):
     """What an agent needs of a host: a `Host`, or what stands for one on another worker."""
 
+    on_message: Any
+    """An event: a View sends the model a message."""
+
     @abstractmethod
     async def list_tools(self) -> ToolList:
         """The tools a model may call right now."""

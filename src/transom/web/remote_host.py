@@ -25,9 +25,11 @@ from transom.errors import (
     NotConnected,
     OutcomeUnknown,
     ProtocolError,
+    Refused,
+    RequestTimeout,
     TransomError,
 )
-from transom.events import Event
+from transom.events import Event, is_awaitable
 from transom.host.bridge import OutgoingCall
 from transom.host.host import Host
 from transom.host.liveness import ViewState
@@ -40,12 +42,13 @@ from transom.protocol import wire
 from transom.protocol.messages import TaskRequest
 from transom.protocol.peer import Peer, Progress
 from transom.session import OnProgress, Session
-from transom.types import Task, Tool, ToolResult
+from transom.types import ContentBlock, Task, Tool, ToolResult
 
 _log = logging.getLogger("transom.web")
 _report = logs_errors(_log)
 
 _MAX_MESSAGE = 36 * 1024 * 1024  # bytes; a tool's result may have 10 MB
+_TAKEN_WITHIN = 10.0  # seconds in which an agent takes a message of a View
 _SOON = 0.05  # seconds after which changes are sent
 
 
@@ -88,6 +91,15 @@ class _Arguments(msgspec.Struct):
     call_id: str
 
 
+class _Message(msgspec.Struct):
+    view_id: str
+    blocks: list[ContentBlock]
+
+
+class _Accepted(msgspec.Struct):
+    accepted: bool
+
+
 class _Approval(msgspec.Struct):
     request: ApprovalRequest | None
 
@@ -121,7 +133,8 @@ class RemoteHost(ToolHost):
     """The Host of a user, on the worker that has it. Get it from `await views.host(user)`.
 
     It has what an agent needs of a `Host`; the rest, such as adding servers, is only possible on
-    the Host's own worker. Events: `on_tools_changed()`.
+    the Host's own worker. Events: `on_tools_changed()`, and `on_message(view, blocks)`, as on a
+    `Host` that has no handler of its own for it; the agent that was connected last gets a message.
 
     Whatever is called raises what it does on a `Host`; `OutcomeUnknown` when the other worker was
     lost before it answered, so that a call may have had its effect; and another `BusError` or
@@ -129,6 +142,7 @@ class RemoteHost(ToolHost):
     """
 
     on_tools_changed = Event["RemoteHost"]()
+    on_message = Event["RemoteHost"](lambda host, _: host.ask_for_messages())
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -137,7 +151,7 @@ class RemoteHost(ToolHost):
         self._background = Background(_report)
         self._session = Session(
             channel,
-            on_request=_refuse,
+            on_request=self._handle,
             on_notification=self._notified,
             on_error=_report,
             timeout=None,
@@ -246,6 +260,25 @@ class RemoteHost(ToolHost):
         """What each open View last wanted the model to know, the oldest first."""
         return sorted(self._contexts.values(), key=lambda each: each.when)
 
+    def ask_for_messages(self) -> None:
+        """Have the Host send what its Views say to the model: `on_message` has a handler."""
+        self._session.notify_soon("host/messages", b"{}")
+
+    async def _handle(self, request: wire.Request) -> bytes:
+        if request.method != "host/message" or request.params is None:
+            raise ProtocolError(METHOD_NOT_FOUND, f"{request.method} is not known here")
+        message = msgspec.json.decode(request.params, type=_Message)
+        view = self._views.get(message.view_id)
+        if view is None or not self.on_message:
+            return wire.encode(_Accepted(False))
+        try:
+            accepted = self.on_message.ask(view, message.blocks)
+            if is_awaitable(accepted):
+                accepted = await accepted
+        except TransomError as error:
+            raise _described(error) from error
+        return wire.encode(_Accepted(accepted is not False))
+
     def _notified(self, notification: wire.Notification) -> None:
         if notification.method == "host/tools-changed":
             self._background.fire(self.on_tools_changed)
@@ -272,6 +305,7 @@ class SharedHost:
         self._on_used = on_used
         self._on_close = on_close
         self._sessions: set[Session] = set()
+        self._takers: list[Session] = []  # of agents that take messages of Views
         self._contexts: set[str] = set()  # ids of Views with a new context
         self._changed = Debounced(self._send_changes, _report, delay=_SOON)
         for slot in (
@@ -288,10 +322,13 @@ class SharedHost:
         def handle(request: wire.Request) -> Coroutine[Any, Any, bytes]:
             return self._handle(session, request)
 
+        def notified(notification: wire.Notification) -> None:
+            self._notified(session, notification)
+
         session = Session(
             channel,
             on_request=handle,
-            on_notification=self._notified,
+            on_notification=notified,
             on_error=_report,
             timeout=None,
             peer=Peer(max_bytes=_MAX_MESSAGE),
@@ -302,6 +339,8 @@ class SharedHost:
                 await session.wait_closed()
             finally:
                 self._sessions.discard(session)
+                if session in self._takers:
+                    self._takers.remove(session)
 
     def close(self) -> None:
         """Send nothing more."""
@@ -309,10 +348,27 @@ class SharedHost:
 
     # --- requests ----------------------------------------------------------------------------
 
-    def _notified(self, notification: wire.Notification) -> None:
-        if notification.method == "host/arguments" and notification.params is not None:
+    def _notified(self, session: Session, notification: wire.Notification) -> None:
+        if notification.method == "host/messages":
+            self._host.on_message.remove(self._forward)
+            self._host.on_message(self._forward)
+            self._takers.append(session)
+        elif notification.method == "host/arguments" and notification.params is not None:
             written = msgspec.json.decode(notification.params, type=_Arguments)
             self._host.stream_arguments(written.name, written.text, call_id=written.call_id)
+
+    async def _forward(self, view: View, blocks: list[ContentBlock]) -> bool:
+        """Give a message of a View to an agent on another worker."""
+        if not self._takers:
+            raise Refused("No agent takes messages of Views now")
+        message = wire.encode(_Message(view.id, blocks))
+        try:
+            answer = await self._takers[-1].request("host/message", message, timeout=_TAKEN_WITHIN)
+        except ProtocolError as error:
+            raise _original(error) from None
+        except (ConnectionClosed, NotConnected, RequestTimeout) as error:
+            raise Refused("The agent does not answer") from error
+        return msgspec.json.decode(answer, type=_Accepted).accepted
 
     async def _handle(self, session: Session, request: wire.Request) -> bytes:
         self._on_used()
@@ -439,7 +495,3 @@ def _original(error: ProtocolError) -> TransomError:
         return kind(*described.given)
     except (msgspec.ValidationError, AttributeError, TypeError):
         return TransomError(error.message)
-
-
-def _refuse(request: wire.Request) -> bytes:
-    raise ProtocolError(METHOD_NOT_FOUND, f"{request.method} is not known here")
