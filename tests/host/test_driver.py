@@ -1,6 +1,7 @@
 """Using a View by its page: `View.snapshot` and `View.act`, and what a model is given of them."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -393,6 +394,56 @@ async def test_a_look_is_asked_about_once_for_a_view_and_goes_before_any_act():
     async with hosting(renderer=PageRenderer(), policy=Policy(look="ask")) as host:
         await opened(host)
         assert "has to be asked about and nobody can be" in (await host.answer(LOOK, VIEW)).text
+
+
+class Asked:
+    """An approver that answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self.begun = asyncio.Event()
+        self.count = 0
+
+    async def __call__(self, request: ApprovalRequest) -> Decision:
+        self.count += 1
+        self.begun.set()
+        return await asyncio.shield(self.answer)
+
+
+@pytest.mark.parametrize("decision", [Allow(), Deny("no")])
+async def test_looks_at_the_same_time_are_one_question(decision: Decision):
+    approver = Asked()
+    async with hosting(renderer=PageRenderer(), policy=Policy(approver, look="ask")) as host:
+        view, _ = await opened(host)
+        looks = [await begun(view.snapshot()) for _ in range(5)]
+        await approver.begun.wait()
+        approver.answer.set_result(decision)
+        done = await asyncio.gather(*looks, return_exceptions=True)
+        refused = [isinstance(each, Refused) for each in done]
+        assert (refused, approver.count) == ([isinstance(decision, Deny)] * 5, 1)
+
+
+@pytest.mark.parametrize("restarts", [True, False], ids=["restarted", "closed"])
+@pytest.mark.parametrize("action", ["look", "click", "echo"])
+async def test_an_answer_about_a_page_that_is_gone_is_no_grant(action: str, restarts: bool):
+    approver, tools = Asked(), [tool("echo")] if action == "echo" else None
+    policy = Policy(approver, look="ask" if action == "look" else "allow")
+    async with hosting(renderer=PageRenderer(tools), policy=policy) as host:
+        view, _ = await opened(host)
+        uses: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
+            "look": view.snapshot,
+            "click": lambda: view.act("b1", "click"),
+            "echo": lambda: view.call_tool("echo"),
+        }
+        using = await begun(uses[action]())
+        await approver.begun.wait()
+        if restarts:
+            view.restarted()
+        else:
+            await view.close()
+        approver.answer.set_result(AllowAlways())
+        await asyncio.gather(using, return_exceptions=True)
+        assert view.grants == []
 
 
 async def test_with_look_never_no_page_is_read_or_used():

@@ -40,6 +40,14 @@ class _Held(msgspec.Struct):
     """Whether another call has the same id: an answer may be for either."""
 
 
+class _Asking(msgspec.Struct, eq=False):
+    """A question that the user has not answered."""
+
+    view_id: str
+    outdated: bool = False
+    """Whether the View has closed or restarted since."""
+
+
 class Approvals:
     """Applies a policy, stores grants, and records every decision."""
 
@@ -57,6 +65,7 @@ class Approvals:
         self._on_error = on_error
         self._asked_by: set[str] = set()  # Views whose call of a server's tool waits for an answer
         self._held: Recent[str, _Held] = Recent(_MAX_HELD)
+        self._asking: set[_Asking] = set()
         self._key = secrets.token_bytes(32)  # of digests, which nobody else can compute
 
     @property
@@ -164,6 +173,8 @@ class Approvals:
     def forget(self, view_id: str) -> None:
         """Drop all decisions about a View that has closed or restarted."""
         self.grants.forget(view_id)
+        for asking in self._asking:
+            asking.outdated = asking.outdated or asking.view_id == view_id
         for call_id, held in list(self._held.items()):
             if held.request.view_id == view_id:
                 del self._held[call_id]
@@ -213,15 +224,18 @@ class Approvals:
         changed = self.grants.outdated(request.grantee, tool)
         await self.obtain(msgspec.structs.replace(request, changed=changed))
 
-    async def obtain(self, request: ApprovalRequest, call_id: str | None = None) -> None:
+    async def obtain(self, request: ApprovalRequest, call_id: str | None = None) -> bool:
         """Ask the approver; `Refused` unless it allows the call.
 
-        Without an approver, the stored decision about `call_id` is used.
+        Without an approver, the stored decision about `call_id` is used. Returns whether a grant
+        may follow: not for a View that has closed or restarted since.
         """
         policy = self._policy
         approve = policy.approve if request.by == "model" else policy.approve_view_calls
         if request.opens:
             approve = policy.approve_opening or policy.approve
+        asking = _Asking(request.view_id)
+        self._asking.add(asking)
         try:
             answer = None if approve is None else approve(request)
             if approve is None and call_id is not None:
@@ -232,12 +246,17 @@ class Approvals:
             self._on_error(error)
             self._record("approval", "failed", request)
             self.refuse(request, "The approver failed, so the call was not approved")
+        finally:
+            self._asking.discard(asking)
+        if isinstance(answer, AllowAlways) and asking.outdated:
+            answer = Allow()
         verdict = self._policy.settle(request, answer, self.grants)
         if isinstance(verdict, Deny):
             self._record("approval", "denied", request, verdict.reason)
             self.refuse(request, verdict.reason)
         outcome = "always" if isinstance(verdict, AllowAlways) else "allowed"
         self._record("approval", outcome, request)
+        return not asking.outdated
 
     def refuse(self, request: ApprovalRequest, reason: str) -> NoReturn:
         """Record a refusal and raise it."""

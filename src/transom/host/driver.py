@@ -139,6 +139,8 @@ class Driver:
         self._behind: Snapshot | None = None  # the last one that was of no dialog
         self._part: Snapshot | None = None  # the last one of a part of it
         self._refs: dict[str, Element] = {}
+        self._asking_to_look = asyncio.Lock()
+        self._asked_to_look = 0
         self._lock = asyncio.Lock()
         self._acts = 0
         self._next = 0.0
@@ -249,10 +251,19 @@ class Driver:
         return png
 
     async def _ask_to_look(self, call_id: str | None) -> None:
-        request = self._ask_about_look(call_id)
-        if request is not None:
-            await self._approvals.obtain(request, call_id)
-            self._approvals.grants.give(request.grantee, LOOK)  # it is asked about once
+        """Ask once for the View: what is asked meanwhile gets the same answer."""
+        before = self._asked_to_look
+        async with self._asking_to_look:
+            request = self._ask_about_look(call_id)
+            if request is None:
+                return
+            if self._asked_to_look != before and call_id is None:
+                raise Refused(self._about("its user has just refused to let it be looked at"))
+            try:
+                if await self._approvals.obtain(request, call_id):
+                    self._approvals.grants.give(request.grantee, LOOK)
+            finally:
+                self._asked_to_look += 1
 
     def _ask_about_look(self, call_id: str | None) -> ApprovalRequest | None:
         return self._approvals.check_driving(self._view.provenance, LOOK, {}, call_id)
