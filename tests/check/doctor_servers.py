@@ -324,6 +324,12 @@ SHOWN = [
         where="api.example.com",
     ),
     Broken(
+        "csp-connect",
+        shows(html('\nfetch("https://api.example.com/orders").then(connect);')),
+        where="api.example.com",
+        also="before it connects",
+    ),
+    Broken(
         "csp-img",
         shows(html(body='<p>Orders</p>\n<img src="https://img.example.com/a.png">')),
         "resourceDomains",

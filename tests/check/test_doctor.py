@@ -4,6 +4,8 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Self
 
 import pytest
@@ -15,11 +17,14 @@ from transom.check.doctor import Diagnosis, diagnose
 from transom.check.facts import ListedTool, ServedResource
 from transom.check.host_profiles import host_profile
 from transom.check.observing import BrowserWatch
-from transom.connections import ServerConnection
+from transom.connections import ServerConnection, connect
 from transom.errors import UsageError
+from transom.host.ui_resource import view_uri
 from transom.types import ViewProblem
 from transom.web import HeadlessRenderer
 
+OFFICIAL = Path(__file__).parents[1] / "servers" / "node_modules" / "@modelcontextprotocol"
+PLAIN = host_profile("plain")
 BY_DAY = {
     *("script-error", "bare-import", "csp-script", "file-missing", "wrong-origin", "no-script"),
     *("initialized-missing", "page-error", "call-denied", "csp-connect", "permission", "grows"),
@@ -97,6 +102,8 @@ async def test_what_keeps_a_view_from_opening_is_found_without_a_browser(case: B
 async def test_a_broken_view_is_named_by_its_cause_first_and_a_healthy_one_has_none():
     async with Browsers() as browsers:
         assert (await browsers.diagnose(HEALTHY)).causes == []
+        example = import_module("examples.orders").server
+        assert await causes_of_all_views(browsers, example) == {"show_orders": []}
         for case in [each for each in SHOWN if each.cause in BY_DAY and not each.also]:
             check_named_first(case, await browsers.diagnose(case.server, host=case.host))
 
@@ -110,13 +117,63 @@ async def test_every_broken_view_is_named_by_its_cause_first():
             check_named_first(case, found)
 
 
+@asynccontextmanager
+async def started(server: Any) -> AsyncGenerator[ServerConnection]:
+    connection = await connect(server, timeout=60)
+    try:
+        yield connection
+    finally:
+        await connection.aclose()
+
+
+async def causes_of_all_views(browsers: Browsers, server: Any) -> dict[str, list[str]]:
+    """What is found in the View of each tool that a model may call, by name."""
+    async with started(server) as connection:
+        listed = await connection.tools()
+        opening = [
+            name for name, tool in listed.items() if view_uri(tool) and "model" in tool.visibility
+        ]
+        assert opening
+        return {
+            name: [
+                cause.id
+                for cause in (
+                    await diagnose(
+                        connection, name, profile=PLAIN, browser=browsers.open, wait=60.0
+                    )
+                ).causes
+            ]
+            for name in opening
+        }
+
+
+EXAMPLES = ("budget", "editor", "lunch", "music", "orders", "tictactoe")
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+async def test_nothing_is_wrong_with_our_examples_and_the_official_servers():
+    folders = sorted(OFFICIAL.glob("server-*/dist/index.js"))
+    found: dict[str, list[str]] = {}
+    async with Browsers() as browsers:
+        for name in EXAMPLES:
+            found |= await causes_of_all_views(browsers, import_module(f"examples.{name}").server)
+        for script in [each for each in folders if "everything" not in str(each)]:
+            found |= await causes_of_all_views(browsers, ["node", str(script), "--stdio"])
+    # Without a network, one cannot load its map, and another no document.
+    allowed = {"show-map": ["unreachable"], "display_pdf": ["tool-failed"]}
+    wrong = {name: each for name, each in found.items() if each and each != allowed.get(name)}
+    assert wrong == {}
+    assert len(found) >= 26
+
+
 def test_every_cause_has_a_broken_server():
     named = {case.cause for case in (*UNOPENED, *SHOWN)}
     # What is blocked is named by its directive; modules that can be loaded need a network.
     known = {
         "csp" if name.startswith("csp-") and name not in cause_texts() else name for name in named
     }
-    assert known == cause_texts().keys() - {"wrong-import", "cors"}
+    assert known == cause_texts().keys() - {"wrong-import", "cors", "unreachable"}
     assert len(named) > 50
 
 
@@ -143,9 +200,6 @@ async def test_a_hostile_page_neither_hangs_nor_fools_the_doctor():
             assert not re.search(r"\\x1b|\\u202e", said), (name, said)
 
 
-PLAIN = host_profile("plain")
-
-
 def seen(view: SeenView, page: str = html()) -> ViewFacts:
     answer = shows(page).read("ui://orders/list.html")["result"]
     resource = ServedResource.from_answer("ui://orders/list.html", (), {}, answer, None)
@@ -157,6 +211,15 @@ def test_what_is_said_of_a_page_has_nothing_that_a_terminal_obeys():
     problem = ViewProblem("error", "\x1b[2Jboom\u202e\nsecond line")
     [cause] = causes(seen(SeenView(initialized=True, problems=(problem,))), PLAIN)
     assert cause.evidence == ("[2Jboom second line",)
+
+
+def test_what_cannot_be_reached_is_named_if_nothing_else_is_known():
+    lines = (("error", "Failed to load resource: net::ERR_NAME_NOT_RESOLVED"),)
+    requests = ("http://view-1.localhost:80/", "https://cdn.example.com/map.js")
+    view = SeenView(initialized=False, lines=lines, requests=requests)
+    [cause] = causes(seen(view), PLAIN)
+    assert cause.id == "unreachable"
+    assert "from https://cdn.example.com could not be reached" in cause.text
 
 
 def test_a_module_that_lacks_a_name_and_a_server_that_refuses_the_origin_are_named():

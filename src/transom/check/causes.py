@@ -319,6 +319,7 @@ def _gone(case: _Case) -> Iterator[Cause]:
 
 # --- errors of the page
 
+_LOAD = re.compile(r"Failed to fetch|NetworkError|Load failed|dynamically imported module")
 _IMPORT = re.compile(r"""Failed to resolve module specifier\s*["']?([^"'\s]+)""")
 _EXPORT = re.compile(r"""does not provide an export named '?([^'\s]+)""")
 _STORAGE = re.compile(
@@ -340,6 +341,8 @@ def _errors(case: _Case) -> Iterator[Cause]:
 def _of_error(case: _Case, problem: ViewProblem) -> Cause:
     """The cause that an error of the page is about."""
     said, at = problem.message, _place_of(problem)
+    if _LOAD.search(said) and (why := next(_blocked_loads(case), None)) is not None:
+        return why if why.line is not None else msgspec.structs.replace(why, **at._asdict())
     if found := _IMPORT.search(said):
         at = case.at(f'"{found[1]}"', f"'{found[1]}'")
         return _cause("bare-import", said, at=at, name=found[1])
@@ -362,6 +365,12 @@ def _of_error(case: _Case, problem: ViewProblem) -> Cause:
     if problem.kind == "rejection":
         return _cause("unhandled-rejection", said, at=at)
     return _cause("page-error" if case.view.initialized else "script-error", said, at=at)
+
+
+def _blocked_loads(case: _Case) -> Iterator[Cause]:
+    """Why the page could not load something."""
+    for rule in (_declared, _network, _csp):
+        yield from rule(case)
 
 
 def _truncated(case: _Case) -> Cause | None:
@@ -405,6 +414,18 @@ def _wrong_target(case: _Case) -> Iterator[Cause]:
             return
     if not case.view.sent and (found := _TO_TOP.search(case.page)):
         yield _cause("wrong-window", found[0], at=case.at(found[0]))
+
+
+_UNREACHABLE = re.compile(r"Failed to load resource: net::ERR_(?!BLOCKED|FAILED)\w+")
+
+
+def _unreachable(case: _Case) -> Iterator[Cause]:
+    """What the page loads first may be what it would connect with."""
+    failed = [text for _, text in case.view.lines if _UNREACHABLE.search(text)]
+    origins = dict.fromkeys(_origin(each) for each in case.view.requests if not _is_local(each))
+    if failed and origins and not case.view.sent:
+        names = ", ".join(origins)
+        yield _cause("unreachable", *failed[:3], at=case.at(*origins), origins=names)
 
 
 def _wrong_messages(case: _Case) -> Iterator[Cause]:
@@ -527,11 +548,13 @@ def _network(case: _Case) -> Iterator[Cause]:
             break
 
 
+def _is_local(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host in ("", "localhost") or host.endswith(".localhost") or host.startswith("127.")
+
+
 def _is_insecure(url: str) -> bool:
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    is_ours = host == "localhost" or host.endswith(".localhost") or host.startswith("127.")
-    return parts.scheme in ("http", "ws") and host != "" and not is_ours
+    return urlsplit(url).scheme in ("http", "ws") and not _is_local(url)
 
 
 # --- permissions
@@ -679,9 +702,10 @@ def _overflow(case: _Case, after: Measured) -> Iterator[Cause]:
 
 
 def _grow(heights: list[float]) -> bool:
-    """Whether they only ever grew of late."""
+    """Whether they grow, and have never been larger."""
     tail = heights[-_GROWTH:]
-    return len(tail) == _GROWTH and all(a < b for a, b in pairwise(tail))
+    steady = len(tail) == _GROWTH and all(a < b for a, b in pairwise(tail))
+    return steady and tail[-1] == max(heights)
 
 
 # --- its host
@@ -744,10 +768,12 @@ _UNCONNECTED: tuple[_Rule, ...] = (
     _scripts,
     _errors,
     _module_errors,
+    _unreachable,
     _wrong_target,
     _wrong_messages,
     _unfinished,
     _not_begun,
+    _blocked_loads,
 )
 _CONNECTED: tuple[_Rule, ...] = (
     _gone,
@@ -755,10 +781,8 @@ _CONNECTED: tuple[_Rule, ...] = (
     _errors,
     _calls,
     _late_handler,
-    _declared,
-    _network,
     _files,
-    _csp,
+    _blocked_loads,
     _permissions,
     _unused_data,
     _size,

@@ -146,7 +146,8 @@ def _choose(tools: Sequence[ListedTool], name: str | None) -> ListedTool | None:
             has = ", ".join(each.name for each in tools) or "none"
             raise UsageError(f"the server has no tool {name}; it has: {clean(has, 500)}")
         return found
-    opening = [each for each in tools if each.link is not None]
+    linked = [each for each in tools if each.link is not None]
+    opening = [each for each in linked if not each.app_only] or linked
     if len(opening) > 1:
         names = ", ".join(each.name for each in opening)
         raise UsageError(f"several tools open a View, name one: {clean(names, 500)}")
@@ -232,8 +233,12 @@ class _Visit:
         self._quiet = quiet
         self._settle = settle
         self._watch = BrowserWatch()
-        self._hangs = False
+        self._missed = 0  # looks in a row that the page did not answer in time
         self._before: Measured | None = None
+
+    @property
+    def _hangs(self) -> bool:
+        return self._missed > 1  # a page may compute for a while, and a machine may be busy
 
     async def run(self, browser: OpenBrowser, wait: float) -> SeenView:
         """Show it; what was seen."""
@@ -254,6 +259,8 @@ class _Visit:
                     if initialized:
                         await self._deliver(view, opened)
                 after = await self._measure(opened)
+                if self._missed and not self._hangs:
+                    after = await self._measure(opened)
         return SeenView(
             initialized=initialized,
             sent=_exchanges(view.messages),
@@ -282,16 +289,15 @@ class _Visit:
     async def _stuck(self, view: ObservedView, opened: ViewBrowser, wait: float) -> None:
         """Return when the page is loaded and does nothing more, or does not respond."""
         clock = asyncio.get_running_loop().time
-        end, quiet_since, seen = clock() + wait, clock(), -1
-        while clock() < end:
+        end, seen, quiet = clock() + wait, -1, 0
+        # Looks in a row are counted, not seconds: a machine that stalls makes no page quiet.
+        while clock() < end and quiet * _LOOK_EVERY < self._quiet:
             page = await self._measure(opened)
             if self._hangs:
                 return
             happened = view.count + self._watch.count
-            if happened != seen or page is None or page.state != "complete":
-                quiet_since, seen = clock(), happened
-            if clock() - quiet_since >= self._quiet:
-                return
+            is_quiet = happened == seen and page is not None and page.state == "complete"
+            seen, quiet = happened, quiet + 1 if is_quiet else 0
             await asyncio.sleep(_LOOK_EVERY)
 
     async def _deliver(self, view: ObservedView, opened: ViewBrowser) -> None:
@@ -317,11 +323,11 @@ class _Visit:
                     _VIEW, _script("measure.js"), timeout=_ANSWERS_WITHIN + 1
                 )
         except TimeoutError:
-            self._hangs = True
+            self._missed += 1
             return None
         except TransomError:
             return None  # it is being replaced by another one
-        self._hangs = False
+        self._missed = 0
         try:
             return msgspec.convert(found, Measured)
         except msgspec.ValidationError:

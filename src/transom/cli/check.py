@@ -28,7 +28,7 @@ from transom.errors import TransomError, UsageError
 from transom.json_values import JsonObject, clean
 
 if TYPE_CHECKING:
-    from transom.cli.options import CheckOptions
+    from transom.cli.author_options import CheckOptions
 
 
 def run(options: CheckOptions) -> int:

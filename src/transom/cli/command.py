@@ -243,3 +243,21 @@ def port_number(text: str) -> int:
     if port > 65534:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: give one from 1 to 65534")
     return port
+
+
+# --- what several commands have
+
+TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
+
+
+def add_header(command: Command, **settings: Any) -> None:
+    """Declare `--header`."""
+    command.option(
+        "--header",
+        "'NAME: VALUE'",
+        "Send this header with every request to a server by URL; repeatable. `${VAR}` is replaced "
+        "from the environment. `Authorization` takes the place of a login.",
+        action="append",
+        default=[],
+        **settings,
+    )

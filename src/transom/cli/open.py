@@ -208,7 +208,7 @@ def run(options: OpenOptions) -> int:
         server = remote_server(target, options.header, "transom open")
         if options.tool is not None and options.tool.startswith("{"):  # the TOOL is left out
             options.tool, options.arguments = None, options.tool
-        arguments = _object("ARGS", options.arguments)
+        arguments = read_object("ARGS", options.arguments)
         steps = [read_step(*each) for each in options.steps]
         _check_screenshot(options.screenshot, headless=options.headless)
         if options.wait is not None and not options.headless:
@@ -330,7 +330,8 @@ def _print_error(text: str) -> None:
 # --- what was given --------------------------------------------------------------------------
 
 
-def _object(what: str, text: str) -> dict[str, Any]:
+def read_object(what: str, text: str) -> dict[str, Any]:
+    """A JSON object of the command line; a UsageError says what `what` is instead."""
     try:
         value: object = json.loads(text)
     except ValueError as error:
@@ -367,7 +368,7 @@ def read_step(option: str, text: str) -> Step:
     name, equals, arguments = text.partition("=")
     if not name:
         raise UsageError(f"--call {text}: name a tool of the View, as in --call 'pick={{}}'")
-    return Step(name, _object(f"--call {name}", arguments) if equals else {})
+    return Step(name, read_object(f"--call {name}", arguments) if equals else {})
 
 
 def _check_screenshot(path: Path | None, *, headless: bool) -> None:

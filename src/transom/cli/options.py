@@ -8,10 +8,21 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
-from transom.cli.command import COMMAND, Command, count, did_you_mean, number, port_number
+from transom.cli.command import (
+    COMMAND,
+    TARGET_HELP,
+    Command,
+    add_header,
+    count,
+    did_you_mean,
+    number,
+    port_number,
+)
 from transom.cli.testing_options import replay_command
 from transom.errors import UsageError
 
@@ -22,7 +33,6 @@ if TYPE_CHECKING:
     from transom.host.surface import Naming
     from transom.web.csp import CspMode
 
-_TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
 _CSP = ("compat", "strict")
 _EPHEMERAL_HELP = (
     "Store nothing for Views: what they store in the browser is gone the next time, and none can "
@@ -55,18 +65,6 @@ def _add_record(command: Command, more: str = "") -> None:
         "Write every message to and from servers and Views to this file, a line of JSON each."
         f"{more}",
         type=Path,
-    )
-
-
-def _add_header(command: Command, **settings: Any) -> None:
-    command.option(
-        "--header",
-        "'NAME: VALUE'",
-        "Send this header with every request to a server by URL; repeatable. `${VAR}` is replaced "
-        "from the environment. `Authorization` takes the place of a login.",
-        action="append",
-        default=[],
-        **settings,
     )
 
 
@@ -200,7 +198,7 @@ _RUNNING = "How the gateway runs"
 def _add_gateway_options(command: Command) -> None:
     """The options of `gateway` besides its servers; `gateway install` writes them into an entry."""
     panel: dict[str, Any] = {"panel": _RUNNING}
-    _add_header(command, **panel)
+    add_header(command, **panel)
     command.flag(
         "--headless",
         "Show Views in a browser without a window, and offer the tool `screenshot_view`.",
@@ -470,7 +468,7 @@ Exit codes: 0 no call failed, 1 a call failed, 2 the server, the browser or the 
 started.""",
         OpenOptions,
     )
-    command.argument("target", "TARGET", _TARGET_HELP)
+    command.argument("target", "TARGET", TARGET_HELP)
     command.argument(
         "tool",
         "TOOL",
@@ -496,7 +494,7 @@ started.""",
         "Use what a look has shown, such as 'b3 click' or 'f2 type hello', and print the changes."
     )
     _add_step(command, "act", "'REF ACTION [VALUE]'", acts)
-    _add_header(command)
+    add_header(command)
     command.flag(
         "--watch",
         "Restart the server and reopen the View whenever a file of the server or its pages "
@@ -520,10 +518,6 @@ started.""",
     command.option("--timeout", "SECONDS", timeout, type=number(0.1), default=30)
     command.flag("--json", "Print each event as one line of JSON.")
     return command
-
-
-def _rule_ids(text: str) -> list[str]:
-    return [part.strip().upper() for part in text.split(",") if part]
 
 
 class DevOptions(argparse.Namespace):
@@ -555,8 +549,8 @@ started again and the last View is opened again. It stays until you press Ctrl-C
 Exit codes: 0 you ended it, 2 the command line is not valid, or the page cannot be served.""",
         DevOptions,
     )
-    command.argument("target", "TARGET", _TARGET_HELP)
-    _add_header(command)
+    command.argument("target", "TARGET", TARGET_HELP)
+    add_header(command)
     command.flag("--no-open", "Do not open a browser: print the address of the page.")
     command.flag("--no-check", "Do not check the contract of MCP Apps after each start.")
     _add_port(command)
@@ -569,76 +563,6 @@ Exit codes: 0 you ended it, 2 the command line is not valid, or the page cannot 
         type=number(0.1),
         default=30.0,
     )
-    return command
-
-
-class CheckOptions(argparse.Namespace):
-    """`transom check --help` explains each."""
-
-    target: str
-    header: list[str]
-    call: bool
-    call_all: bool
-    args: list[str]
-    browser: bool
-    heuristics: bool
-    dev: bool
-    select: list[str]
-    ignore: list[str]
-    timeout: float
-    format: Literal["table", "json", "sarif", "junit"]
-    fail_on: Literal["error", "warn", "info", "never"]
-    all: bool
-    rules: bool
-    explain: str | None
-
-
-def _check() -> Command:
-    command = Command(
-        "check",
-        "transom.cli.check",
-        "[OPTIONS] [TARGET]",
-        """\
-Check an MCP server against the contract of MCP Apps.
-
-It starts the server (or connects to it) and asks for its tools, resources and Views, as a host with
-MCP Apps and as one without. It calls no tool unless you allow it.
-
-Exit codes: 0 no finding that --fail-on counts, 1 at least one, 2 the server could not be
-checked.""",
-        CheckOptions,
-    )
-    command.argument("target", "TARGET", _TARGET_HELP, nargs="?", default="")
-    look: dict[str, Any] = {"panel": "What to look at"}
-    command.flag(
-        "--call", "Call the tools marked read-only, with arguments made from their schema.", **look
-    )
-    command.flag("--call-all", "Call every tool, including those that may write.", **look)
-    args = "Call this tool with these arguments; repeatable."
-    command.option("--args", "TOOL=JSON", args, action="append", default=[], **look)
-    _add_header(command, **look)
-    command.flag("--browser", "Render each View and check what it does.", **look)
-    command.flag("--heuristics", "Also check the rules that judge by names and words.", **look)
-    command.flag("--dev", "Allow localhost in CSPs.", **look)
-    select = "Check only these: ids or section letters, such as B2,C."
-    rules: dict[str, Any] = {"action": "extend", "type": _rule_ids, "default": [], **look}
-    command.option("--select", "RULES", select, **rules)
-    command.option("--ignore", "RULES", "Do not check these.", **rules)
-    timeout = "How long to wait for each answer."
-    command.option("--timeout", "SECONDS", timeout, type=number(0.1), default=10, **look)
-    show: dict[str, Any] = {"panel": "What to print"}
-    report = "The form of the report."
-    command.choice("--format", ("table", "json", "sarif", "junit"), report, **show)
-    command.choice(
-        "--fail-on",
-        ("error", "warn", "info", "never"),
-        "The least severe finding that makes the exit code 1.",
-        **show,
-    )
-    command.flag("--all", "Show every finding of a rule in the table.", **show)
-    command.flag("--rules", "List all rules and stop.", **show)
-    explain = "Explain what a rule requires and how to fix a violation."
-    command.option("--explain", "RULE", explain, **show)
     return command
 
 
@@ -820,13 +744,20 @@ Exit codes: 0 cleared, 2 there is no such storage.""",
     return command
 
 
+def _of_author(name: str) -> Command:
+    """A command that is declared in a module of its own: nobody waits for those."""
+    return import_module("transom.cli.author_options").COMMANDS[name]()
+
+
 COMMANDS: Mapping[str, Callable[[], Command]] = {
     "gateway": _gateway,
     "gateway install": _install,
     "gateway uninstall": _uninstall,
     "open": _open,
     "dev": _dev,
-    "check": _check,
+    "check": partial(_of_author, "check"),
+    "doctor": partial(_of_author, "doctor"),
+    "new": partial(_of_author, "new"),
     "replay": replay_command,
     "login": _login,
     "logout": _logout,
