@@ -294,6 +294,29 @@ async def test_one_that_cannot_be_reached_is_an_error_or_tried_later(
         await connection.forward("x")
 
 
+async def test_a_server_that_never_comes_up_is_not_waited_for_and_one_that_did_is(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(module, "_BACKOFF", (0.0,))
+    server = ScriptedServer(ADDING)
+    server.broken = True
+    connection = ServerConnection("shop", server.connect, reconnect=True)
+    connection.start_later("it is broken")
+    assert not await connection.wait_up(None, tries=3)
+    server.broken = False
+    assert await connection.wait_up(None, tries=4)  # it is started again all the same
+    await connection.negotiate(timeout=10)
+    server.broken = True
+    await server.kill()
+    waiting = asyncio.ensure_future(connection.wait_up(None, tries=3))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    server.broken = False
+    assert await waiting
+    await connection.aclose()
+
+
 # --- the handshake ---------------------------------------------------------------------------
 
 

@@ -175,6 +175,7 @@ class ServerConnection(CachingServer):
         self._list_changes: _ListChanges | None = None
         self._state_changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._failures: int | None = 0  # of starts; None once it has sent anything
 
     # --- life --------------------------------------------------------------------------------
 
@@ -205,11 +206,18 @@ class ServerConnection(CachingServer):
     def _keep(self, attempts: int) -> None:
         self._task = asyncio.create_task(self._run(attempts), name=f"transom-server-{self.name}")
 
-    async def wait_up(self, timeout: float | None) -> bool:
-        """Wait until the connection is up, without limit for None; returns whether it is."""
+    async def wait_up(self, timeout: float | None, *, tries: int | None = None) -> bool:
+        """Wait until the connection is up; returns whether it is.
+
+        Args:
+            timeout: how many seconds; None: without limit.
+            tries: after so many failures do not wait for a server that never sent anything.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self.state is ConnectionState.DOWN:
+                    if tries is not None and self._failures is not None and self._failures >= tries:
+                        break
                     self._state_changed.clear()
                     await self._state_changed.wait()
         return self.up
@@ -270,11 +278,19 @@ class ServerConnection(CachingServer):
         self._state_changed.set()
 
     def _set_down(self, reason: str) -> None:
-        self.reason = reason
+        if self._link is not None and self._link.incoming.reads:
+            self._failures = None
+        self._failed(reason)
         if self._list_changes is not None:
             self._list_changes.stop()
         closed = self.state is ConnectionState.CLOSED
         self._set_state(ConnectionState.CLOSED if closed else ConnectionState.DOWN)
+
+    def _failed(self, reason: str) -> None:
+        self.reason = reason
+        if self._failures is not None:
+            self._failures += 1
+            self._state_changed.set()
 
     async def _run(self, attempts: int) -> None:
         """Run the connection until it is closed, or lost without `reconnect`."""
@@ -304,7 +320,7 @@ class ServerConnection(CachingServer):
             try:
                 channel = await self._connect()
             except Exception as error:  # noqa: BLE001 - whatever it is, the next try may work
-                self.reason = _text(error)
+                self._failed(_text(error))
                 continue
             self._open_link(channel)
             return attempts

@@ -65,6 +65,7 @@ _ASSUMED: Final[dict[str, Json]] = {
     name: {} for name in LISTS
 }  # assumed capabilities of a server that was never asked
 _PATIENCE = 15.0  # seconds a request waits for a server that is restarting
+_TRIES = 3  # to start a server that never came up, until requests do not wait for it
 _ALL_WITHIN = 8.0  # seconds `initialize` waits for the last server: some clients give up at 10
 _ONE_WITHIN = 50.0  # seconds after that it waits for the first one
 _DISCOVERED_WITHIN = 5.0  # seconds for all: some servers do not answer unknown methods
@@ -214,7 +215,7 @@ class Member(ServerListener):
     async def ready(self) -> None:
         """Wait for it while it is being restarted."""
         connection = self.connection
-        if not connection.up and not await connection.wait_up(_PATIENCE):
+        if not connection.up and not await connection.wait_up(_PATIENCE, tries=_TRIES):
             text = f"Server {self.name} is not running: {connection.reason}"
             raise ProtocolError(SERVER_ERROR, text)
         if not connection.writable:
