@@ -250,6 +250,31 @@ def test_a_host_can_be_otherwise(run):
     done.assert_outcomes(passed=5)
 
 
+def test_a_view_gets_arguments_while_they_are_written(run):
+    done = run("""
+        async def test_it(views):
+            heard = []
+            def make():
+                app = orders_view()
+                app.on_tool_input_partial = lambda arguments: heard.append(("partial", arguments))
+                app.on_tool_input = lambda arguments: heard.append(("input", arguments))
+                app.on_tool_result = lambda result: heard.append(("result", result.text))
+                return app
+            view = await views.begin(app=make)
+            await view.send_partial_input(status="op")
+            await view.settle()
+            await view.send_input(status="open")
+            await view.deliver("two orders")
+            await view.settle()
+            assert heard == [
+                ("partial", {"status": "op"}),
+                ("input", {"status": "open"}),
+                ("result", "two orders"),
+            ]
+    """)
+    done.assert_outcomes(passed=1)
+
+
 def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.Pytester):
     done = run(
         """

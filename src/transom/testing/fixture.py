@@ -21,7 +21,7 @@ from transom.connections.targets import (
     identity_of,
     way_to,
 )
-from transom.errors import TransomError, UsageError
+from transom.errors import TransomError, UsageError, ViewClosed
 from transom.host.host import Host
 from transom.host.policy import Allow, Approve, Deny, Policy
 from transom.host.renderers import MakeApp
@@ -231,8 +231,7 @@ class ViewsFixture:
             target, arguments = self._server_of(**arguments)
             tool = "show"
         host = await self._start()
-        server = await self._add(host, target)
-        name = await self._tool_name(host, server, tool)
+        name = await self._tool_name(host, await self._add(host, target), tool)
         before = {*host.views}
         result = await host.call_tool(name, arguments)
         view = next((host.views[each] for each in host.views if each not in before), None)
@@ -242,6 +241,34 @@ class ViewsFixture:
         if view is None or not view.takes_calls:
             raise AssertionError(self._why_not_opened(name, result))
         return await self._opened_view(host, view, result)
+
+    async def begin(
+        self, target: Target | None = None, tool: str | None = None, /, **page: Any
+    ) -> OpenedView:
+        """Open the View of a tool whose arguments a model is still writing.
+
+            view = await views.begin("orders.py", "show_orders")
+            await view.send_partial_input(status="op")
+            await view.send_input(status="open")
+            await view.deliver("3 orders")
+
+        Args:
+            target: as for `open`.
+            tool: as for `open`.
+            page: `html` or `app`, and `tools`, in place of a target.
+        """
+        if target is None:
+            target, _ = self._server_of(**page)
+            tool = "show"
+        host = await self._start()
+        server = await self._add(host, target)
+        name = await self._tool_name(host, server, tool)
+        view = await host.open_view(server, name.removeprefix(f"{server}__"), partial=True)
+        try:
+            await view.opened()
+        except ViewClosed as error:
+            raise AssertionError(f"{name} opened no View: {error}") from None
+        return await self._opened_view(host, view, ToolResult())
 
     async def _opened_view(self, host: Host, view: View, result: ToolResult) -> OpenedView:
         opened = self._opened.get(view.id)

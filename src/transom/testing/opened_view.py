@@ -13,6 +13,7 @@ from transom.drive.snapshot import Snapshot
 from transom.errors import TransomError, UsageError
 from transom.host.host import Host
 from transom.host.view import View
+from transom.protocol.messages import ToolOutcome
 from transom.testing.view_files import ViewFiles
 from transom.traffic import TrafficMessage
 from transom.types import Tool, ToolResult, ViewProblem
@@ -264,6 +265,18 @@ class OpenedView:
         if not file.is_file():
             raise AssertionError(f"There is no snapshot {file}: run pytest --update-views")
         return False
+
+    async def send_partial_input(self, **arguments: Any) -> None:
+        """Give a View that `views.begin` opened the arguments as far as they are written."""
+        await self.view.send_partial_input(arguments)
+
+    async def send_input(self, **arguments: Any) -> None:
+        """Give it the complete arguments."""
+        await self.view.send_input(arguments)
+
+    async def deliver(self, result: ToolOutcome) -> None:
+        """Give it the result of its call."""
+        await self.view.deliver(result)
 
     async def set_context(self, **changes: Any) -> None:
         """Change the View's surroundings, such as `theme="dark"`; it is told at once."""
