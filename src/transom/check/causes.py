@@ -22,6 +22,7 @@ import msgspec
 
 from transom.check.facts import ListedTool, ServedResource, TrialCall, near_miss, texts
 from transom.check.host_profiles import HostProfile
+from transom.check.observing import CORS_REFUSAL, LATE_HANDLER
 from transom.json_values import JsonObject, as_object, clean
 from transom.protocol.messages import PROTOCOL_VERSION, VIEW_MIME_TYPE
 from transom.types import ViewProblem
@@ -479,15 +480,15 @@ def _not_begun(case: _Case) -> Iterator[Cause]:
 
 # --- what its policy blocks
 
-_RESOURCES = ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src")
-_CSP_FIELDS = {
+_LOADED = ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src")
+CSP_FIELDS = {
     "connect-src": ("connect", "connectDomains"),
     "frame-src": ("frame", "frameDomains"),
     "base-uri": ("base_uri", "baseUriDomains"),
-    **dict.fromkeys(_RESOURCES, ("resource", "resourceDomains")),
+    **dict.fromkeys(_LOADED, ("resource", "resourceDomains")),
 }
+"""By directive: what declares an origin for it, in `Csp` and in `_meta.ui.csp`."""
 _SOURCES = (".ts", ".tsx", ".jsx", ".vue", ".svelte")
-_CORS = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy", re.IGNORECASE)
 
 
 def _declared(case: _Case) -> Iterator[Cause]:
@@ -511,7 +512,7 @@ def _scripts(case: _Case) -> Iterator[Cause]:
 def _csp(case: _Case) -> Iterator[Cause]:
     for name, url in case.view.blocked:
         directive, origin = re.sub(r"-(elem|attr)$", "", name), _origin(url)
-        if directive not in _CSP_FIELDS or origin in (case.profile.csp_allowed or ()):
+        if directive not in CSP_FIELDS or origin in (case.profile.csp_allowed or ()):
             continue
         if not origin:
             if url == "eval":
@@ -522,7 +523,7 @@ def _csp(case: _Case) -> Iterator[Cause]:
             for each in case.view.problems
             if each.kind == "blocked" and url in each.message and (_place_of(each).line or 0) > 1
         )
-        ours, field = _CSP_FIELDS[directive]
+        ours, field = CSP_FIELDS[directive]
         yield _cause(
             f"csp-{directive.removesuffix('-src')}",
             f"{name} blocked {url}",
@@ -542,7 +543,7 @@ def _network(case: _Case) -> Iterator[Cause]:
             yield _cause("insecure-address", f"it requested {url}", at=at, origin=_origin(url))
             break
     for _, text in case.view.lines:
-        if found := _CORS.search(text):
+        if found := CORS_REFUSAL.search(text):
             origin = _origin(found[1])
             yield _cause("cors", text, at=case.at(found[1], origin), origin=origin)
             break
@@ -594,7 +595,6 @@ def _permissions(case: _Case) -> Iterator[Cause]:
 
 # --- its data
 
-_LATE = re.compile(r"handler.*(?:after|before).*connect", re.IGNORECASE)
 _WAITING = re.compile(
     r"\b(loading|waiting|connecting|please wait|no data)\b|(…|\.\.\.)$", re.IGNORECASE
 )
@@ -611,7 +611,7 @@ def _tool_failed(case: _Case) -> Iterator[Cause]:
 
 def _late_handler(case: _Case) -> Iterator[Cause]:
     for _, text in case.view.lines:
-        if _LATE.search(text):
+        if LATE_HANDLER.search(text):
             at = case.at("ontoolresult", "toolresult", "ontoolinput")
             yield _cause("late-handler", text, at=at)
             return

@@ -6,6 +6,7 @@ renderer is made with its methods.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, Self
 
@@ -21,6 +22,10 @@ from transom.types import Implementation, ViewProblem
 MAX_SEEN = 1000
 """Console lines, blocked and requested addresses, messages and problems of one View, each."""
 _MAX_TEXT = 1000
+LATE_HANDLER = re.compile(r"handler.*(?:after|before).*connect", re.IGNORECASE)
+"""What an SDK writes to the console when a handler is set after `connect()`."""
+CORS_REFUSAL = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy", re.IGNORECASE)
+"""What browsers write there when a server refuses the View's origin."""
 _MAX_MESSAGE = 100_000  # bytes of a message that is kept
 _MAX_TOOLS = 1000  # more than a View should have, so that a View with too many is seen (V7)
 

@@ -16,7 +16,13 @@ from transom.check.facts import (
     TrialCall,
     ViewObservation,
 )
-from transom.check.observing import MAX_SEEN, BrowserWatch, ObservedView
+from transom.check.observing import (
+    CORS_REFUSAL,
+    LATE_HANDLER,
+    MAX_SEEN,
+    BrowserWatch,
+    ObservedView,
+)
 from transom.check.schemas import schema_error, unfitting_arguments
 from transom.errors import ProtocolError, Refused, TransomError
 from transom.host.bridge import Bridge
@@ -29,8 +35,6 @@ from transom.web.mounted_views import MISSING
 
 WAIT = 10.0  # seconds a View has to complete the handshake
 _SETTLE = 1.0  # seconds it is watched after it got its tool's result
-_LATE = re.compile(r"handler.*(?:after|before).*connect", re.IGNORECASE)
-_CORS = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy", re.IGNORECASE)
 _DENIED = re.compile(r"NotAllowedError|permission|denied", re.IGNORECASE)
 
 
@@ -162,7 +166,9 @@ class _Rendering:
         # Which of the denied permissions an error is about is not known, so all are named.
         wanted = ", ".join(as_object(self._resource.effective_ui.get("permissions")))
         denied = [(wanted, text) for text in uncaught if wanted and _DENIED.search(text)]
-        refused = {match[1] for _, text in self._watch.lines if (match := _CORS.search(text))}
+        refused = {
+            match[1] for _, text in self._watch.lines if (match := CORS_REFUSAL.search(text))
+        }
         blocked = [
             (directive, _origin(address))
             for directive, address in self._watch.blocked
@@ -173,7 +179,7 @@ class _Rendering:
             waited=WAIT,
             theme=self._theme,
             initialized=self._initialized,
-            late_handler=any(_LATE.search(text) for _, text in self._watch.lines),
+            late_handler=any(LATE_HANDLER.search(text) for _, text in self._watch.lines),
             uncaught=(
                 *(text for text in uncaught if text not in dict(denied).values()),
                 # The browser's text of an error is the end of the page's own.

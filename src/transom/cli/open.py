@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from transom.background import stop
+from transom.check.causes import CSP_FIELDS
 from transom.check.schemas import schema_error
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
@@ -151,26 +152,17 @@ class EventPrinter:
 
 
 _NO_FOLDER = "a page has no folder of its own, so put what it needs into the page"
-_CSP_FIELDS = {
-    "connect-src": ("connect", "connectDomains"),
-    "frame-src": ("frame", "frameDomains"),
-    "base-uri": ("base_uri", "baseUriDomains"),
-    **dict.fromkeys(
-        ("script-src", "style-src", "img-src", "font-src", "media-src"),
-        ("resource", "resourceDomains"),
-    ),
-}
 
 
 def _to_allow(directive: str, blocked: str) -> str:
     """What to write so that a View may do what was blocked; nothing where that is not known."""
     directive = re.sub(r"-(elem|attr)$", "", directive)
     parts = urlsplit(blocked)
-    if directive not in _CSP_FIELDS:
+    if directive not in CSP_FIELDS:
         return ""
     if not parts.netloc:
         return "--csp compat allows it" if blocked in {"inline", "eval"} else ""
-    field, wire = _CSP_FIELDS[directive]
+    field, wire = CSP_FIELDS[directive]
     origin = f"{parts.scheme}://{parts.netloc}"
     return (
         f'To allow it: views.add(…, csp=Csp({field}=["{origin}"])), '
