@@ -281,6 +281,7 @@ def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.P
         async def test_it(views):
             view = await views.open(app=orders_view)
             await view.call("get_selection")
+            views.server_call("fetsch", fails="which is no tool")
             assert False
 
         async def test_skipped(views):
@@ -290,6 +291,7 @@ def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.P
         "--views-output=out",
     )
     done.assert_outcomes(failed=1, skipped=1)
+    done.stdout.fnmatch_lines(["views.server_call names fetsch, but nobody has called that tool *"])
     folder = pytester.path / "out" / "test_it" / "test_it"
     done.stdout.fnmatch_lines(
         [f"*What the Views showed, sent and reported is in {folder.relative_to(pytester.path)}"]

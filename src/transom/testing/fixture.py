@@ -68,7 +68,7 @@ class ViewsFixture:
         self._refused: Collection[Refusal] = ()
         self._open_timeout = 30.0
         self._approve: Approve | None = None
-        self._script: ServerScript = {}
+        self._script = ServerScript()
         self._servers: list[tuple[Target, str]] = []
         self._opened: dict[str, OpenedView] = {}
         self._early: dict[str, list[ViewProblem]] = {}
@@ -132,7 +132,7 @@ class ViewsFixture:
             fails: the text of the error that is the answer, in place of the server's.
             returns: the result, in place of the server's.
         """
-        self._script[tool] = ScriptedCall(delay=delay, fails=fails, returns=returns)
+        self._script.calls[tool] = ScriptedCall(delay=delay, fails=fails, returns=returns)
 
     def record(self, path: str | Path) -> None:
         """Write every message of the test to a file, for `transom replay`."""
@@ -406,6 +406,11 @@ class ViewsFixture:
             with suppress(TransomError):  # it has no page, or hangs
                 (folder / f"{name}.png").write_bytes(await opened.screenshot())
         lines = [line for name, opened in self._opened.items() for line in _story(name, opened)]
+        lines += [
+            f"views.server_call names {tool}, but nobody has called that tool since"
+            for tool in self._script.calls
+            if tool not in self._script.followed
+        ]
         lines.append(f"What the Views showed, sent and reported is in {folder}")
         self.report = "\n".join(lines)
 

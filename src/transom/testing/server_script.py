@@ -33,8 +33,22 @@ class ScriptedCall(msgspec.Struct, frozen=True, kw_only=True):
     """The result, in place of the server's."""
 
 
-ServerScript = dict[str, ScriptedCall]
-"""By tool: what becomes of its calls."""
+class ServerScript:
+    """What becomes of the calls of some tools."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, ScriptedCall] = {}
+        """By tool."""
+        self.followed: set[str] = set()
+        """The tools that were called."""
+
+    def find(self, message: dict[str, Any]) -> ScriptedCall | None:
+        """What becomes of a request, if it is a call that is scripted."""
+        if message.get("method") != "tools/call":
+            return None
+        tool = message["params"].get("name")
+        self.followed.add(tool)
+        return self.calls.get(tool)
 
 
 def scripted(connect: Connect, script: ServerScript) -> Connect:
@@ -80,12 +94,10 @@ class ScriptedChannel:
             self._tasks.start(self._follow(id, call, data))
 
     def _scripted(self, data: bytes) -> tuple[Any, ScriptedCall | None]:
-        if not self._script or b"tools/call" not in data:
+        if not self._script.calls or b"tools/call" not in data:
             return None, None
-        message: Any = msgspec.json.decode(data)
-        if message.get("method") != "tools/call":
-            return None, None
-        return message.get("id"), self._script.get(message["params"].get("name"))
+        message: dict[str, Any] = msgspec.json.decode(data)
+        return message.get("id"), self._script.find(message)
 
     async def _follow(self, id: Any, call: ScriptedCall, data: bytes) -> None:
         await asyncio.sleep(call.delay)
