@@ -3,7 +3,8 @@
     .venv/bin/python scripts/pictures.py [NAME …] [--into FOLDER]
 
 With names, only those. An example is its View after a few calls of its tools; `stage` is the page
-in the user's browser, and `chat` the web application in `examples/chat`.
+in the user's browser, `chat` the web application in `examples/chat`, and `dev` the page of
+`transom dev`.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 from playwright.async_api import Page, async_playwright, expect
 
 from transom import Host, Policy
+from transom.dev.session import DevSession, DevTarget
 from transom.web import BrowserRenderer, HeadlessRenderer
 from transom.web.headless import chromium_arguments, find_chromium
 
@@ -129,6 +131,28 @@ async def _try_chat() -> tuple[bytes, bytes] | None:
         return None if await page.locator("#state").inner_text() else (light, dark)
 
 
+async def take_dev() -> tuple[bytes, bytes]:
+    """The page of `transom dev` with the orders, a tool of their View, and the traffic."""
+    file = ROOT / "examples" / "orders.py"
+    server = [sys.executable, "-m", "transom.cli.serve", str(file)]
+    async with _window(1280, 720) as page:
+        target = DevTarget("orders", "examples/orders.py", server)
+        session = DevSession(target, page.goto, checks=False, ephemeral=True)
+        running = asyncio.create_task(session.run())
+        try:
+            await page.get_by_role("button", name="Call", exact=True).click()
+            await page.get_by_role("button", name="select_orders").click()
+            await page.get_by_role("tab", name="Traffic").click()
+            await page.locator(".line", has_text="tools/call").first.click()
+            await page.mouse.move(0, 0)
+            light = await _still(page)
+            await page.emulate_media(color_scheme="dark")
+            return light, await _still(page)
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+
 async def _still(page: Page) -> bytes:
     """A picture of a page on which nothing moves any more."""
     last = b""
@@ -183,6 +207,8 @@ async def take(name: str) -> tuple[bytes, bytes]:
     """A picture by its name, in light and dark."""
     if name == "chat":
         return await take_chat()
+    if name == "dev":
+        return await take_dev()
     if name == "stage":
         return await take_stage(dark=False), await take_stage(dark=True)
     return await take_view(name, dark=False), await take_view(name, dark=True)
@@ -190,7 +216,7 @@ async def take(name: str) -> tuple[bytes, bytes]:
 
 async def main() -> None:
     """Take them all."""
-    known = [*SCENES, "stage", "chat"]
+    known = [*SCENES, "stage", "chat", "dev"]
     parser = argparse.ArgumentParser(description="Take the pictures in docs/images.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
     parser.add_argument("--into", type=Path, default=IMAGES, help="another folder")

@@ -61,6 +61,7 @@ app.registerTool("trouble", {}, async () => {
   return "done";
 });
 app.onhostcontextchanged = ({ theme }) => { if (theme) document.body.title = theme; };
+app.ontoolinputpartial = () => { document.body.title = "partial"; };
 app.ontoolinput = ({ arguments: given }) => { input.textContent = JSON.stringify(given); };
 app.connect();
 </script>"""
@@ -136,6 +137,12 @@ async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
         await expect(page.locator("#result")).to_contain_text("seen First")
         await expect(view_in(page).locator("#input")).to_contain_text("First")
         await expect(page.locator("#failure")).not_to_be_visible()
+
+        # Its input is streamed, as a model writes it.
+        await page.get_by_label("Stream the input").check()
+        await page.get_by_role("button", name="Call", exact=True).click()
+        await expect(view_in(page).locator("body")).to_have_attribute("title", "partial")
+        await expect(view_in(page).locator("#input")).to_contain_text("First")
 
         # The address has what is on screen; a page that is loaded again shows it.
         assert re.search(r"#tool=show&.*args=%7B%22title%22%3A%22First%22", page.url)

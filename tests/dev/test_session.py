@@ -137,6 +137,19 @@ async def test_a_page_that_connects_is_sent_everything_there_is() -> None:
         assert [bytes(entry) for entry in again["entries"]] == [b'{"message":"one"}']
 
 
+async def test_a_save_does_not_wait_for_a_view_that_is_still_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transom.dev.session._RUNS_WELL", 1e6)
+    async with developed(shop(), tmp_path) as author:
+        await author.server("running")
+        author.ask("call", tool="show", call="one")  # there is no page that could show it
+        await author.until("panel", name="call", state="running")
+        for number in range(3):
+            save(tmp_path / "x.py", str(number))
+            await author.server("running")
+
+
 @pytest.mark.processes
 async def test_a_broken_file_is_shown_until_a_save_mends_it_and_a_server_that_ends_comes_back(
     tmp_path: Path,

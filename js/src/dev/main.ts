@@ -135,7 +135,7 @@ byId("restart").addEventListener("click", () => {
 
 // --- links and keys -------------------------------------------------------------------------------
 
-/** Show what the link asks for. A View is opened only if that changes nothing: anyone can make a link. */
+/** Show what the link asks for. It calls nothing: anyone can make a link. */
 function followLink(): void {
   const { tool, args, tab } = wanted;
   controls.restore(wanted);

@@ -66,6 +66,7 @@ export class Tools {
   #schema = ""; // that the form was made from
   #running = "";
   #cancel: HTMLButtonElement | undefined;
+  #isStreamed = false;
 
   /** `onChosen` is called with the tool that is shown, and its arguments. */
   constructor(
@@ -147,6 +148,13 @@ export class Tools {
     const form = new ArgumentForm(tool.inputSchema, args ?? this.#saved.last(tool.name));
     this.#form = form;
     const raw = element("input", { type: "checkbox", id: "as-json" });
+    const stream = element("input", { type: "checkbox", id: "streamed" });
+    const streamLabel = element("label", { for: "streamed", text: "Stream the input" });
+    streamLabel.title = "The View gets the arguments piece by piece, as a model writes them";
+    stream.checked = this.#isStreamed;
+    stream.addEventListener("change", () => {
+      this.#isStreamed = stream.checked;
+    });
     const problem = element("p", { class: "problem", role: "alert", id: "form-problem" });
     raw.addEventListener("change", () => {
       problem.textContent = form.setJson(raw.checked) ?? "";
@@ -175,6 +183,7 @@ export class Tools {
         { class: "row" },
         raw,
         element("label", { for: "as-json", text: "Edit as JSON" }),
+        ...(tool.shape === "opens" ? [stream, streamLabel] : []),
       ),
       this.#saved.element(tool.name),
       folded("Definition", () => [jsonBlock(tool, `Definition of ${tool.name}`)]),
@@ -203,15 +212,14 @@ export class Tools {
     calls += 1;
     const call = `call-${calls}`;
     this.#host
-      .request("call", { tool: this.#chosen, arguments: entered.value, call })
+      .request("call", {
+        tool: this.#chosen,
+        arguments: entered.value,
+        call,
+        streamed: this.#isStreamed,
+      })
       .catch((error: unknown) => {
         problem.textContent = (error as Error).message;
       });
-  }
-
-  /** Whether the tool that is shown only reads. */
-  isReadOnly(name: string): boolean {
-    const tool = this.#find(name);
-    return tool?.shape === "opens" && tool.annotations?.readOnlyHint === true;
   }
 }

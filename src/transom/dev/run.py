@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -24,6 +27,7 @@ from transom.web.headless import HeadlessRenderer
 from transom.web.seat import Seat
 
 _MAX_TEXT = 2000
+_PIECES, _BETWEEN_PIECES = 20, 0.06  # of arguments that are streamed, and seconds
 _WIDTH, _HEIGHT = 800, 900  # of a picture
 
 Approve = Callable[[Seat, ApprovalRequest], Awaitable[Decision]]
@@ -120,15 +124,40 @@ class ServerRun:
     # --- calls -------------------------------------------------------------------------------
 
     async def call(
-        self, tool: Tool, arguments: dict[str, Any], on_progress: Callable[[Any], object]
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: Callable[[Any], object],
+        *,
+        streamed: bool = False,
     ) -> ToolResult:
-        """Call a tool of the server: as the model, or as a View does if only Views may."""
+        """Call a tool of the server: as the model, or as a View does if only Views may.
+
+        With `streamed`, its View gets the arguments piece by piece first.
+        """
         shown = await self.host.list_tools()
         if any(each.name == tool.name for each in shown):
-            return await self.host.call_tool(tool.name, arguments, on_progress=on_progress)
+            call_id = token_hex(8)
+            if streamed:
+                await self._stream(tool, arguments, call_id)
+            return await self.host.call_tool(
+                tool.name, arguments, on_progress=on_progress, call_id=call_id
+            )
         params = {"name": tool.name, "arguments": arguments}
         raw = await self.server.request("tools/call", params, on_progress=on_progress)
         return ToolResult.from_wire(msgspec.json.decode(raw))
+
+    async def _stream(self, tool: Tool, arguments: dict[str, Any], call_id: str) -> None:
+        """Write the arguments piece by piece, once the View is there to be seen."""
+        text, open_before = msgspec.json.encode(arguments).decode(), set(self.host.views)
+        size = max(1, len(text) // _PIECES)
+        for start in range(0, len(text), size):
+            piece = text[start : start + size]
+            self.host.stream_arguments(tool.name, piece, call_id=call_id)
+            await asyncio.sleep(_BETWEEN_PIECES)
+            for view_id in set(self.host.views) - open_before:
+                with suppress(TransomError):  # the call will say so
+                    await self.host.views[view_id].opened()
 
     async def call_view_tool(
         self, name: str, arguments: dict[str, Any], *, as_model: bool

@@ -63,6 +63,8 @@ class CallRequest(msgspec.Struct, frozen=True):
     call: str = ""
     """What the page calls it."""
     as_model: bool = True
+    streamed: bool = False
+    """Its arguments are written piece by piece, as a model writes them."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -119,6 +121,7 @@ class DevSession:
         self._changed: list[str] = []
         self._pause = _PAUSE
         self._last_view_call: CallRequest | None = None
+        self._newest_call: CallRequest | None = None
         self._calls: dict[str, asyncio.Task[Any]] = {}
         self._background = Background(logs_errors(_log))
 
@@ -172,15 +175,21 @@ class DevSession:
             await self._show_failure(error)
             return
         before, self._run = self._run, run
-        if before is not None:
-            self._background.start(before.close())
-        self._set_profile(run)
-        await run.show()
-        self._show_server("running", ms=_since(began))
-        call = self._last_view_call
-        if call is not None and call.tool in await run.server.tools():
-            await self._make_call(call)
+        try:
+            self._set_profile(run)
+            await run.show()
             self._show_server("running", ms=_since(began))
+            for task in self._calls.values():  # of the server that was there before
+                task.cancel()
+            call = self._last_view_call
+            if call is not None and call.tool in await run.server.tools():
+                await self._make_call(msgspec.structs.replace(call))
+                self._show_server("running", ms=_since(began))
+        finally:
+            # Not before: while the old View is there, the browser needs no new process for its
+            # origin, which takes longer than all the rest.
+            if before is not None:
+                self._background.start(before.close())
         self._starter.prepare()
         if self._checks:
             await check_when_quiet(
@@ -241,7 +250,9 @@ class DevSession:
                 message=progress.message,
             )
 
-        return await self._follow(call, run.call(tool, call.arguments, on_progress))
+        return await self._follow(
+            call, run.call(tool, call.arguments, on_progress, streamed=call.streamed)
+        )
 
     async def _view_call(self, arguments: dict[str, Any]) -> object:
         call = msgspec.convert(arguments, CallRequest)
@@ -250,17 +261,17 @@ class DevSession:
 
     async def _follow(self, call: CallRequest, calling: Awaitable[Any]) -> dict[str, Any]:
         """Make a call that can be cancelled, and show how it goes."""
-        began = time.perf_counter()
+        began, self._newest_call = time.perf_counter(), call
         self._show_call(call, "running")
         task = self._calls[call.call] = asyncio.ensure_future(calling)
         try:
             result = await task
         except asyncio.CancelledError:
             self._show_call(call, "cancelled", ms=_since(began))
-            if task.cancelled():
-                return {"cancelled": True}
-            task.cancel()
-            raise
+            caller = asyncio.current_task()
+            if caller is not None and caller.cancelling():  # not the call, but who waits for it
+                raise
+            return {"cancelled": True}
         except TransomError as error:
             text = error.message if isinstance(error, ProtocolError) else str(error)
             self._show_call(call, "failed", error=text, ms=_since(began))
@@ -271,8 +282,9 @@ class DevSession:
         return {}
 
     def _show_call(self, call: CallRequest, state: str, **details: Any) -> None:
-        shown = {"tool": call.tool, "arguments": call.arguments, "call": call.call}
-        self.page.set("call", {**shown, "state": state, **details})
+        if call is self._newest_call:  # an older one may still end
+            shown = {"tool": call.tool, "arguments": call.arguments, "call": call.call}
+            self.page.set("call", {**shown, "state": state, **details})
 
     async def _cancel(self, arguments: dict[str, Any]) -> object:
         task = self._calls.get(str(arguments.get("call")))
