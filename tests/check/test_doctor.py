@@ -26,8 +26,8 @@ from transom.web import HeadlessRenderer
 OFFICIAL = Path(__file__).parents[1] / "servers" / "node_modules" / "@modelcontextprotocol"
 PLAIN = host_profile("plain")
 BY_DAY = {
-    *("script-error", "bare-import", "csp-script", "file-missing", "wrong-origin", "no-script"),
-    *("initialized-missing", "page-error", "call-denied", "csp-connect", "permission", "grows"),
+    *("script-error", "csp-script", "file-missing", "initialized-missing", "page-error"),
+    *("call-denied", "csp-connect", "grows"),
 }
 
 
