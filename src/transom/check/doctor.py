@@ -93,7 +93,7 @@ async def diagnose(
         browser: starts a browser without a window:
             `lambda watch, eval: HeadlessRenderer(csp="compat" if eval else "strict",
             on_violation=watch.violation, on_console=watch.console, on_request=watch.request)`.
-        wait: seconds for the handshake.
+        wait: seconds for the handshake; a page that does not respond for so long hangs.
         quiet: seconds after which a page that is loaded and does nothing has had its time.
         settle: seconds it is watched after it got the tool's result.
 
@@ -115,8 +115,10 @@ async def diagnose(
                     f"{clean(facts.failure, 200)}. Give some that fit: "
                     f"transom doctor TARGET {clean(chosen.name, 80)} ARGS"
                 )
-            visit = _Visit(server, shown, facts.call, profile, quiet=quiet, settle=settle)
-            view = await visit.run(browser, wait)
+            visit = _Visit(
+                server, shown, facts.call, profile, wait=wait, quiet=quiet, settle=settle
+            )
+            view = await visit.run(browser)
             facts = msgspec.structs.replace(facts, view=view)
     return Diagnosis(
         tool=None if chosen is None else chosen.name,
@@ -223,6 +225,7 @@ class _Visit:
         call: TrialCall | None,
         profile: HostProfile,
         *,
+        wait: float,
         quiet: float,
         settle: float,
     ) -> None:
@@ -230,6 +233,7 @@ class _Visit:
         self._shown = _as_shown_by(profile, shown)
         self._call = call
         self._profile = profile
+        self._wait = wait
         self._quiet = quiet
         self._settle = settle
         self._watch = BrowserWatch()
@@ -238,9 +242,10 @@ class _Visit:
 
     @property
     def _hangs(self) -> bool:
-        return self._missed > 1  # a page may compute for a while, and a machine may be busy
+        # A page may compute for a while, and a machine may be busy.
+        return self._missed * _ANSWERS_WITHIN >= self._wait
 
-    async def run(self, browser: OpenBrowser, wait: float) -> SeenView:
+    async def run(self, browser: OpenBrowser) -> SeenView:
         """Show it; what was seen."""
         profile = self._profile
         offers = profile.host_capabilities
@@ -254,12 +259,12 @@ class _Visit:
                 server=self._server if serves else None,
             )
             async with view:
-                initialized = await self._connected(view, opened, wait)
+                initialized = await self._connected(view, opened)
                 with suppress(TransomError):  # what was seen so far is what there is
                     if initialized:
                         await self._deliver(view, opened)
                 after = await self._measure(opened)
-                if self._missed and not self._hangs:
+                while self._missed and not self._hangs:
                     after = await self._measure(opened)
         return SeenView(
             initialized=initialized,
@@ -274,10 +279,10 @@ class _Visit:
             hangs=self._hangs,
         )
 
-    async def _connected(self, view: ObservedView, opened: ViewBrowser, wait: float) -> bool:
+    async def _connected(self, view: ObservedView, opened: ViewBrowser) -> bool:
         """Wait for the handshake, as long as there is hope; whether it was completed."""
-        ready = asyncio.ensure_future(view.bridge.initialized(timeout=wait))
-        stuck = asyncio.ensure_future(self._stuck(view, opened, wait))
+        ready = asyncio.ensure_future(view.bridge.initialized(timeout=self._wait))
+        stuck = asyncio.ensure_future(self._stuck(view, opened))
         await asyncio.wait({ready, stuck}, return_when=asyncio.FIRST_COMPLETED)
         # A page that is stuck may be ready at the very same moment.
         done = ready.done() and not ready.cancelled() and ready.exception() is None
@@ -286,10 +291,10 @@ class _Visit:
         await asyncio.gather(ready, stuck, return_exceptions=True)
         return done
 
-    async def _stuck(self, view: ObservedView, opened: ViewBrowser, wait: float) -> None:
+    async def _stuck(self, view: ObservedView, opened: ViewBrowser) -> None:
         """Return when the page is loaded and does nothing more, or does not respond."""
         clock = asyncio.get_running_loop().time
-        end, seen, quiet = clock() + wait, -1, 0
+        end, seen, quiet = clock() + self._wait, -1, 0
         # Looks in a row are counted, not seconds: a machine that stalls makes no page quiet.
         while clock() < end and quiet * _LOOK_EVERY < self._quiet:
             page = await self._measure(opened)
