@@ -189,6 +189,8 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
         findings = page.locator("#findings")
         await expect(findings).to_contain_text("something is wrong")
         await expect(findings).to_contain_text("connect-src: https://blocked.example")
+        await findings.get_by_role("button", name="Find out").click()
+        await expect(findings.get_by_role("status").first).to_contain_text("Nothing wrong found.")
         await page.get_by_role("tab", name="Context").click()
         await expect(page.locator("#context")).to_contain_text("the shop is open")
         await expect(page.locator("#context")).to_contain_text("<b>hello</b>")

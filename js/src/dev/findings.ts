@@ -16,6 +16,14 @@ interface Found {
   stack?: string | null;
 }
 
+interface Cause {
+  text: string;
+  fix: string;
+  evidence?: string[];
+  line?: number;
+  source?: string;
+}
+
 interface Contract {
   state: "checking" | "done" | "failed";
   reason: string;
@@ -34,6 +42,20 @@ interface Contract {
 const MAX_SHOWN = 500;
 const SEVERITY = { error: "bad", warn: "warn", info: "" };
 const QUIET = ["log"]; // kinds that are no problem by themselves
+
+/** A cause, the most likely one first: what it is, how that is known, and what mends it. */
+const causeOf = ({ text, fix, evidence = [], line, source }: Cause): HTMLElement =>
+  element(
+    "div",
+    { class: "group" },
+    element("p", {}, element("strong", { text })),
+    ...evidence.map((each) => element("pre", { text: each })),
+    ...(line === undefined
+      ? []
+      : [element("p", { class: "note", text: `Line ${line} of the page` })]),
+    element("p", { text: fix }),
+    ...(source ? [element("p", { class: "note", text: source })] : []),
+  );
 
 export class Findings {
   readonly #contract = element("div", { class: "group" });
@@ -54,6 +76,8 @@ export class Findings {
     this.#onCount = onCount;
     this.#reveal = reveal;
     place.append(
+      element("h3", { text: "Why does a View stay blank?" }),
+      this.#diagnosis(host),
       element("h3", { text: "In Views" }),
       this.#none,
       this.#live,
@@ -74,6 +98,31 @@ export class Findings {
         this.#count();
       },
     );
+  }
+
+  /** A button that has the last View looked at, and what came of it. */
+  #diagnosis(host: DevHost): HTMLElement {
+    const answer = element("div", { role: "status" });
+    const ask = button("Find out", () => {
+      void look();
+    });
+    const say = (text: string): HTMLElement => element("p", { class: "note", text });
+    const look = async (): Promise<void> => {
+      ask.disabled = true;
+      answer.replaceChildren(say("Opening it in a browser without a window…"));
+      try {
+        const { causes, notes } = (await host.request("diagnose")) as {
+          causes: Cause[];
+          notes: string[];
+        };
+        const found = causes.length > 0 ? causes.map(causeOf) : [say("Nothing wrong found.")];
+        answer.replaceChildren(...found, ...notes.map(say));
+      } catch (error) {
+        answer.replaceChildren(say((error as Error).message));
+      }
+      ask.disabled = false;
+    };
+    return element("div", { class: "group" }, element("p", { class: "row" }, ask), answer);
   }
 
   #count(): void {

@@ -84,6 +84,13 @@ new ViewTools(host, byId("view-panel"));
 const traffic = new Traffic(host, byId("traffic"), (bad) => {
   tabs.setCount("traffic", bad, true);
 });
+const empty = byId("empty").textContent;
+host.onPanel("view", (view: { state: string; reason: string } | null) => {
+  const failed = view?.state === "failed";
+  byId("empty").textContent = failed
+    ? `The View did not open: ${view.reason}. Findings says more, and can find out why.`
+    : empty;
+});
 new Findings(
   host,
   byId("findings"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from transom.cli import parse_target, run_async
@@ -11,6 +12,7 @@ from transom.cli.open import folder_of, name_of
 from transom.connections.targets import identity_of
 from transom.dev.session import DevSession, DevTarget, Settings
 from transom.errors import TransomError
+from transom.traffic import Recorder
 from transom.web.renderers import open_in_browser
 
 if TYPE_CHECKING:
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
 def run(options: DevOptions) -> int:
     """Do what the command line says; the exit code."""
     try:
-        session = make_session(options)
-        run_async(session.run())
-    except TransomError as error:
+        with ExitStack() as stack:
+            recorder = None
+            if options.record is not None:
+                recorder = stack.enter_context(Recorder(options.record))
+            run_async(make_session(options, recorder).run())
+    except (TransomError, OSError) as error:
         sys.stderr.write(f"transom dev: {error}\n")
         return 2
     except KeyboardInterrupt:
@@ -30,7 +35,7 @@ def run(options: DevOptions) -> int:
     return 0
 
 
-def make_session(options: DevOptions) -> DevSession:
+def make_session(options: DevOptions, recorder: Recorder | None = None) -> DevSession:
     """The session of a command line; a UsageError says what is wrong with that."""
     found = parse_target(options.target)
     server = remote_server(found, options.header, "transom dev")
@@ -54,4 +59,5 @@ def make_session(options: DevOptions) -> DevSession:
         program=f"dev {identity_of(server)}",
         ephemeral=options.ephemeral,
         ports=(options.port, options.port and options.port + 1),
+        recorder=recorder,
     )

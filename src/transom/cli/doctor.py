@@ -17,17 +17,16 @@ from rich.text import Text
 from transom.check.causes import Cause
 from transom.check.doctor import Diagnosis, diagnose
 from transom.check.host_profiles import HostProfile, host_profile
-from transom.check.observing import BrowserWatch
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.cli.open import folder_of, read_object
 from transom.cli.positions import Position, find_position
 from transom.connections import ServerConnection, Target
 from transom.connections.targets import way_to
+from transom.dev.doctor import headless_browser
 from transom.dev.files import source_files
 from transom.errors import NotConnected, TransomError
 from transom.json_values import clean
-from transom.web.headless import HeadlessRenderer
 
 if TYPE_CHECKING:
     from transom.cli.author_options import DoctorOptions
@@ -82,16 +81,6 @@ async def _diagnose(
         )
     finally:
         await connection.aclose()
-
-
-def headless_browser(watch: BrowserWatch, evals: bool) -> HeadlessRenderer:
-    """A browser without a window that reports to `watch`: see `diagnose`."""
-    return HeadlessRenderer(
-        csp="compat" if evals else "strict",
-        on_violation=watch.violation,
-        on_console=watch.console,
-        on_request=watch.request,
-    )
 
 
 # --- the answer ------------------------------------------------------------------------------

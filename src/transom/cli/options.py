@@ -530,6 +530,7 @@ class DevOptions(argparse.Namespace):
     port: int
     csp: CspMode
     ephemeral: bool
+    record: Path | None
     timeout: float
 
 
@@ -556,6 +557,7 @@ Exit codes: 0 you ended it, 2 the command line is not valid, or the page cannot 
     _add_port(command)
     command.choice("--csp", _CSP, _CSP_HELP)
     command.flag("--ephemeral", _EPHEMERAL_HELP)
+    _add_record(command)
     command.option(
         "--timeout",
         "SECONDS",

@@ -72,6 +72,7 @@ class DevPage(PagePanels, TrafficListener):
         ephemeral: store nothing for Views.
         ports: those of the page and of the sandboxes; 0: any that is free.
         on_violation: called with everything that a View's policy blocked.
+        recorder: gets every message, too.
     """
 
     def __init__(
@@ -83,8 +84,10 @@ class DevPage(PagePanels, TrafficListener):
         ephemeral: bool = False,
         ports: tuple[int, int] = (0, 0),
         on_violation: Callable[[Violation], object] | None = None,
+        recorder: TrafficListener | None = None,
     ) -> None:
         self._requests = requests
+        self._recorder = recorder
         self._panels: dict[str, Any] = {}
         self._logs: dict[str, _Log] = {}
         self._local = LocalStage(
@@ -145,6 +148,8 @@ class DevPage(PagePanels, TrafficListener):
     def on_message(self, message: TrafficMessage) -> None:
         """Add a message to the log of the traffic, as a record has it."""
         self.add("traffic", recorded(message, self._began, _MAX_MESSAGE))
+        if self._recorder is not None:
+            self._recorder.on_message(message)
 
     def clear(self, log: str) -> None:
         """Forget the entries of a log."""

@@ -21,10 +21,12 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from transom.background import Background, logs_errors, stop
+from transom.check.doctor import diagnose
 from transom.check.host_profiles import PLAIN, HostProfile, host_profile, host_profiles
 from transom.connections.targets import Target
 from transom.dev.contract import check_when_quiet
 from transom.dev.describing import shape_of, wire_result
+from transom.dev.doctor import headless_browser
 from transom.dev.files import watch_files
 from transom.dev.page import DevPage
 from transom.dev.run import ServerRun
@@ -110,6 +112,7 @@ class DevSession:
             "surface": self._surface,
             "snapshot": self._snapshot,
             "screenshot": self._screenshot,
+            "diagnose": self._diagnose,
             "teardown": self._teardown,
             "restart": self._restart_requested,
             "settings": self._set,
@@ -298,6 +301,19 @@ class DevSession:
 
     async def _screenshot(self, _: dict[str, Any]) -> object:
         return base64.b64encode(await self._current.screenshot()).decode()
+
+    async def _diagnose(self, _: dict[str, Any]) -> object:
+        """Open the last View in a browser without a window, and say what is wrong with it."""
+        call = self._last_view_call
+        found = await diagnose(
+            self._current.server,
+            None if call is None else call.tool,
+            None if call is None else call.arguments,
+            profile=host_profile(self._settings.profile or PLAIN),
+            browser=headless_browser,
+            wait=self._timeout,
+        )
+        return {"causes": msgspec.to_builtins(found.causes), "notes": found.notes}
 
     async def _teardown(self, _: dict[str, Any]) -> object:
         await self._current.view.close("the author closed it")
