@@ -160,7 +160,11 @@ def clean(text: str, limit: int) -> str:
 
 def visible_json(value: object) -> str:
     """Its JSON, with an escape for every character that is not seen or turns text around."""
-    text = msgspec.json.encode(value).decode()
+    return visible(msgspec.json.encode(value).decode())
+
+
+def visible(text: str) -> str:
+    """A text with an escape for every character that is not seen or turns text around."""
     if is_clean(text):
         return text
     return "".join(char if is_clean(char) else _escape(char) for char in text)

@@ -64,10 +64,15 @@ class TrafficMessage(msgspec.Struct, frozen=True):
     @property
     def message(self) -> Any:
         """It decoded; its text if it is no JSON."""
-        try:
-            return msgspec.json.decode(self.data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return self.data.decode(errors="replace")
+        return read_message(self.data)
+
+
+def read_message(data: bytes) -> Any:
+    """A message decoded; its text if it is no JSON."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return data.decode(errors="replace")
 
 
 class TrafficListener(Protocol):
@@ -175,7 +180,7 @@ class RecordedMessage(msgspec.Struct, frozen=True, rename={"sender": "from"}):
     def value(self) -> Any:
         """The message decoded, or its text; None if it was left out."""
         if isinstance(self.message, Raw):
-            return msgspec.json.decode(self.message)
+            return read_message(bytes(self.message))
         return None if self.text is UNSET else self.text
 
 
@@ -318,12 +323,15 @@ def read_record(path: str | Path) -> Iterator[RecordedMessage | Dropped]:
     try:
         with Path(path).open("rb") as file:
             for number, line in enumerate(file, 1):  # noqa: B007 - see below
+                line.decode()  # what is decoded later is not looked at below
                 if line.startswith(b'{"dropped":'):
                     yield msgspec.json.decode(line, type=_DroppedLine).dropped
                 else:
                     yield msgspec.json.decode(line, type=RecordedMessage)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}, line {number}: not UTF-8") from None
+    except (msgspec.DecodeError, RecursionError) as error:
         text = f"{path}, line {number}: not a line of a record: {error}"
         raise UsageError(text) from None

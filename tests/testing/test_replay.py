@@ -1,6 +1,9 @@
 """Records that are replayed: against a server, and against a View."""
 
-from collections.abc import Callable
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,10 @@ from transom.channel import Channel
 from transom.connections.targets import way_to
 from transom.errors import UsageError
 from transom.server import Views
+from transom.testing import replay as replay_module
 from transom.testing.replay import Difference, Replay, differences
 from transom.testing.replay_view import open_page
-from transom.traffic import Recorder
+from transom.traffic import Recorder, TrafficMessage
 
 URI = "ui://shop/list.html"
 
@@ -147,6 +151,101 @@ async def test_a_server_that_dies_is_shown(record: Path):
     assert found.now == "closed: it crashed"
 
 
+QUESTION = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'
+EXTRA = b'{"jsonrpc":"2.0","method":"notifications/x","params":{}}'
+PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
+
+
+class Scripted:
+    """The other side of a channel: it sends this, whatever it is sent, and then nothing more."""
+
+    def __init__(self, sends: Iterable[bytes], *, takes: bool = True) -> None:
+        self.sends: Iterator[bytes] = iter(sends)
+        self.takes = takes
+
+    async def receive(self) -> bytes:
+        await asyncio.sleep(0)
+        for data in self.sends:
+            return data
+        return await asyncio.Future()
+
+    async def send(self, data: bytes) -> None:
+        if not self.takes:
+            await asyncio.Future()
+
+    async def aclose(self) -> None: ...
+
+
+def recording(path: Path, *messages: tuple[bool, bytes], name: str = "shop") -> Path:
+    with Recorder(path) as recorder:
+        for from_host, data in messages:
+            recorder.on_message(
+                TrafficMessage("server", name, from_host, data, time.time(), time.monotonic())
+            )
+    return path
+
+
+async def test_a_server_that_never_stops_sending_is_replayed_and_only_so_much_is_kept(
+    tmp_path: Path,
+):
+    path = recording(tmp_path / "r.jsonl", (True, QUESTION), (False, ANSWER))
+    large = b'{"jsonrpc":"2.0","method":"notifications/y","params":"%b"}' % (b"x" * 5_000_000)
+    noise = Scripted(chain([large], repeat(EXTRA, 1000), [ANSWER], repeat(PROGRESS)))
+    *extras, left_out = await Replay(path).run(noise, timeout=30)
+    assert {each.what for each in extras} == {"notifications/x that is not in the record"}
+    assert len(extras) == 200
+    size = len(large) + 800 * len(EXTRA)
+    assert left_out.what == "messages that are not in the record"
+    assert left_out.now == f"801 more, {size} bytes, that are left out here"
+
+
+async def test_a_server_has_only_so_long_to_become_quiet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(replay_module, "_QUIET", 3600.0)
+    path = recording(tmp_path / "r.jsonl", (True, EXTRA))
+    assert await Replay(path).run(Scripted([]), timeout=0.1) == []
+
+
+async def test_a_server_that_takes_nothing_is_shown(tmp_path: Path):
+    path = recording(tmp_path / "r.jsonl", (True, QUESTION), (False, ANSWER))
+    [found] = await Replay(path).run(Scripted([], takes=False), timeout=0.1)
+    assert found.now == "does not take what it is sent, for 0.1 s"
+
+
+@pytest.mark.parametrize("line", [b"this is no JSON", b'"\xff"', b"[" * 5000, b"[1]"])
+async def test_what_is_no_message_is_shown_and_the_rest_is_compared(tmp_path: Path, line: bytes):
+    path = recording(tmp_path / "r.jsonl", (True, QUESTION), (False, ANSWER))
+    [found] = await Replay(path).run(Scripted([line, ANSWER]), timeout=30)
+    assert found.what == "a line that is no message that is not in the record"
+    before = recording(tmp_path / "b.jsonl", (True, QUESTION), (False, line), (False, ANSWER))
+    assert await Replay(before).run(Scripted([line, ANSWER]), timeout=30) == []
+
+
+async def test_a_message_of_no_known_form_is_shown(tmp_path: Path):
+    odd = b'{"method":{},"id":{}}'
+    path = recording(tmp_path / "r.jsonl", (True, odd), (False, odd))
+    assert await Replay(path).run(Scripted([odd]), timeout=30) == []
+    assert len(await Replay(path).run(Scripted([odd, odd]), timeout=30)) == 1
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+
+
+def test_what_is_shown_has_nothing_that_a_terminal_obeys(tmp_path: Path):
+    shown = str(Difference(1, f"x {ESCAPES}", f"result.{ESCAPES}", {ESCAPES: 1}, ESCAPES))
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert shown.split("\n", maxsplit=1)[0].startswith("message 1, x \\u001b]0;owned")
+    path = recording(tmp_path / "r.jsonl", (True, EXTRA), name=ESCAPES)
+    other = recording(tmp_path / "o.jsonl", (True, EXTRA), name="other")
+    path.write_bytes(path.read_bytes() + other.read_bytes())
+    ran = transom("replay", str(path), "examples/orders.py")
+    assert ran.returncode == 2
+    assert "name one:" in ran.stderr
+    assert ran.stderr.removesuffix("\n").isprintable()
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -178,6 +277,14 @@ def test_a_record_without_such_messages_is_refused(tmp_path: Path):
     ran = transom("replay", str(path), "examples/orders.py")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "has no messages of a server" in ran.stderr
+
+
+def test_a_record_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path):
+    path = recording(tmp_path / "r.jsonl", (True, QUESTION), (False, ANSWER))
+    path.write_bytes(path.read_bytes().replace(b'"tools":[]', b'"tools":"\xff"'))
+    ran = transom("replay", str(path), "examples/orders.py")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == f"transom replay: {path}, line 2: not UTF-8\n"
 
 
 def test_a_server_or_view_is_named_if_there_are_several(record: Path):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from transom.cli import parse_target, run_async
 from transom.connections.targets import way_to
 from transom.errors import TransomError
+from transom.json_values import clean, visible_json
 from transom.testing.replay import Difference, Replay
 from transom.testing.replay_view import open_page
 from transom.web.headless import HeadlessRenderer
@@ -24,17 +23,17 @@ def run(options: ReplayOptions) -> int:
         replay = Replay(options.record, options.leg, name=options.name, ignore=options.ignore)
         found = run_async(_replay(replay, options))
     except (TransomError, OSError) as error:
-        sys.stderr.write(f"transom replay: {error}\n")
+        sys.stderr.write(f"transom replay: {clean(str(error), 1000)}\n")
         return 2
     for difference in found:
         text = str(difference)
         if options.json:
-            text = msgspec.json.encode(difference).decode()
+            text = visible_json(difference)
         sys.stdout.write(f"{text}\n")
     if not options.json:
         count = len(replay.messages)
         said = f"{len(found)} differences" if found else "Nothing differs"
-        sys.stdout.write(f"{said} in {count} messages of {options.leg} {replay.name}\n")
+        sys.stdout.write(f"{said} in {count} messages of {options.leg} {clean(replay.name, 200)}\n")
     return 1 if found else 0
 
 

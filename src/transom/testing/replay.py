@@ -7,13 +7,16 @@ The other side is a server, or a View. The record's messages are gone through in
 2. For what the other side sent, a message is awaited that stands for it: the answer to the same
    request, or a request or notification of the same method, one with the same params first.
 3. Values that differ in each run are equal if both look alike: UUIDs, times, long random words.
-4. What the other side sends beyond the record is a difference, too.
+4. What the other side sends beyond the record is a difference, too, be it a message or not.
+5. The other side may send without end, or not read: every wait has an end, and of what is not in
+   the record only so much is kept.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -26,16 +29,16 @@ import msgspec
 from transom.background import stop
 from transom.channel import Channel
 from transom.errors import ChannelClosed, UsageError
-from transom.json_values import as_object
-from transom.traffic import Leg, RecordedMessage, read_record
+from transom.json_values import as_object, visible
+from transom.traffic import Leg, RecordedMessage, read_message, read_record
 
 # How large a View is depends on fonts, and how far a call is on time; logs are for people.
-_NOT_COMPARED = {
+_NOT_COMPARED = (
     "ui/notifications/size-changed",
     "notifications/progress",
     "notifications/message",
     "transom/notifications/problem",
-}
+)
 _ALIKE = (
     re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
     re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?"),
@@ -44,6 +47,7 @@ _ALIKE = (
 _FIRST_TIME, _LAST_TIME = 1.0e9, 1.0e11  # seconds since 1970, or 1000 times that
 _MAX_SHOWN = 200
 _QUIET = 0.3  # seconds in which the other side may still say more
+_MAX_EXTRAS, _MAX_EXTRA_BYTES = 200, 4 * 1024 * 1024  # of what is not in the record
 _NOTHING: Any = msgspec.UNSET
 
 
@@ -60,8 +64,9 @@ class Difference(msgspec.Struct, frozen=True):
     now: Any = None
 
     def __str__(self) -> str:
-        where = f"message {self.number}, {self.what}" if self.number else self.what
-        place = f", {self.path}" if self.path else ""
+        what = _cut(self.what)
+        where = f"message {self.number}, {what}" if self.number else what
+        place = f", {_cut(self.path)}" if self.path else ""
         return (
             f"{where}{place}\n  recorded: {_shown(self.recorded)}\n  now:      {_shown(self.now)}"
         )
@@ -70,8 +75,12 @@ class Difference(msgspec.Struct, frozen=True):
 def _shown(value: Any) -> str:
     if value is _NOTHING:
         return "nothing"
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
+    return _cut(msgspec.json.encode(value).decode())
+
+
+def _cut(text: str) -> str:
+    shown = visible(text[:_MAX_SHOWN])  # a terminal obeys what a record or a server may hold
+    return shown if len(text) <= _MAX_SHOWN else f"{shown}… ({len(text)} characters)"
 
 
 class Replay:
@@ -123,9 +132,10 @@ class Replay:
 
         Args:
             channel: to a server, or to a View that has just begun.
-            timeout: seconds to wait for each message.
+            timeout: seconds to wait for each message, and for the end of what it sends.
         """
-        other = _OtherSide(channel)
+        theirs = [each.value for _, each in self.messages if each.sender != "host"]
+        other = _OtherSide(channel, theirs)
         found: list[Difference] = []
         asked: dict[str, str] = {}  # by id: what the host asked for
         ids: dict[str, Any] = {}  # by id in the record: that of the request now
@@ -135,19 +145,27 @@ class Replay:
                 if not message:
                     continue  # it was too large to be recorded, or no JSON
                 if each.sender == "host":
-                    await _send(other, message, asked, ids)
+                    async with asyncio.timeout(timeout):
+                        await _send(other, message, asked, ids)
                 elif not _changes_always(message, asked):
                     found += await self._compare(number, message, other, timeout, asked, ids)
             found += [
                 Difference(
                     0, f"{_title(extra, asked)} that is not in the record", "", _NOTHING, extra
                 )
-                for extra in await other.rest()
+                for extra in await other.rest(timeout)
             ]
+        except TimeoutError:
+            said = f"does not take what it is sent, for {timeout:g} s"
+            found.append(Difference(0, "the connection", "", "open", said))
         except ChannelClosed as closed:
             found.append(Difference(0, "the connection", "", "open", f"closed: {closed}"))
         finally:
             await other.aclose()
+        if other.left_out:
+            said = f"{other.left_out} more, {other.left_out_bytes} bytes, that are left out here"
+            what = "messages that are not in the record"
+            found.append(Difference(0, what, "", _NOTHING, said))
         return found
 
     async def _compare(
@@ -197,9 +215,14 @@ async def _send(
 class _OtherSide:
     """What the other side of a channel sends, until something stands for it in the record."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, recorded: Sequence[Any]) -> None:
         self._channel = channel
-        self._unmatched: list[dict[str, Any]] = []
+        self._expected = Counter(map(_kind, recorded))
+        self._unmatched: list[Any] = []
+        self._extras = 0
+        self._extra_bytes = 0
+        self.left_out = 0
+        self.left_out_bytes = 0
         self._arrived = asyncio.Event()
         self._closed: ChannelClosed | None = None
         self._reading = asyncio.ensure_future(self._read())
@@ -207,22 +230,40 @@ class _OtherSide:
     async def _read(self) -> None:
         try:
             while True:
-                message = as_object(msgspec.json.decode(await self._channel.receive()))
-                self._unmatched.append(message)
-                self._arrived.set()
+                data = await self._channel.receive()
+                message = read_message(data)
+                if as_object(message).get("method") not in _NOT_COMPARED:
+                    self._keep(message, len(data))
         except ChannelClosed as closed:
             self._closed = closed
             self._arrived.set()
+
+    def _keep(self, message: Any, size: int) -> None:
+        kind = _kind(message)
+        if self._expected[kind] > 0:
+            self._expected[kind] -= 1
+            if not as_object(message):
+                return  # what is no message was none in the record, either
+        elif self._extras < _MAX_EXTRAS and self._extra_bytes + size <= _MAX_EXTRA_BYTES:
+            self._extras += 1
+            self._extra_bytes += size
+        else:
+            self.left_out += 1
+            self.left_out_bytes += size
+            return
+        self._unmatched.append(message)
+        self._arrived.set()
 
     async def send(self, message: dict[str, Any]) -> None:
         await self._channel.send(msgspec.json.encode(message))
 
     async def counterpart(self, recorded: dict[str, Any], timeout: float) -> dict[str, Any] | None:
         """Wait for the message that stands for a recorded one; None if there is none in time."""
+        kind = _kind(recorded)
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while True:
-                    alike = [each for each in self._unmatched if _same_kind(each, recorded)]
+                    alike = [each for each in self._unmatched if _kind(each) == kind]
                     if alike:
                         same = (each for each in alike if _equal(each, recorded))
                         found = next(same, alike[0])
@@ -234,26 +275,29 @@ class _OtherSide:
                     await self._arrived.wait()
         return None
 
-    async def rest(self) -> list[dict[str, Any]]:
-        """What nothing in the record stands for, once the other side is quiet."""
-        while self._closed is None:
-            self._arrived.clear()
-            try:
-                async with asyncio.timeout(_QUIET):
-                    await self._arrived.wait()
-            except TimeoutError:
-                break
-        return [each for each in self._unmatched if each.get("method") not in _NOT_COMPARED]
+    async def rest(self, timeout: float) -> list[Any]:
+        """What nothing in the record stands for, once the other side is quiet, or it is time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while self._closed is None:
+                    self._arrived.clear()
+                    async with asyncio.timeout(_QUIET):
+                        await self._arrived.wait()
+        return self._unmatched
 
     async def aclose(self) -> None:
         await stop(self._reading)
         await self._channel.aclose()
 
 
-def _same_kind(now: dict[str, Any], recorded: dict[str, Any]) -> bool:
-    if "method" in recorded:
-        return now.get("method") == recorded["method"] and ("id" in now) == ("id" in recorded)
-    return "method" not in now and now.get("id") == recorded.get("id")
+def _kind(value: Any) -> str:
+    """What has to be the same for one message to stand for another."""
+    message = as_object(value)
+    if not message:
+        return f"no message {_key(value)}"
+    if "method" in message:
+        return f"{'request' if 'id' in message else 'notification'} {_key(message['method'])}"
+    return f"answer {_key(message.get('id'))}"
 
 
 def _equal(now: dict[str, Any], recorded: dict[str, Any]) -> bool:
@@ -269,7 +313,9 @@ def _call(message: dict[str, Any]) -> str:
     return f"{message['method']} {name}" if name else str(message["method"])
 
 
-def _title(message: dict[str, Any], asked: dict[str, str]) -> str:
+def _title(message: Any, asked: dict[str, str]) -> str:
+    if not as_object(message):
+        return "a line that is no message"
     if "method" in message:
         return _call(message)
     return f"the answer to {asked.get(_key(message.get('id')), 'an unknown request')}"
