@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.check.fake import URI, Server, page, result, tool
+from tests.check.fake import URI, Server, error, page, result, tool
 
 SHOW = tool("show_orders", _meta={"ui": {"resourceUri": URI}})
 
@@ -71,6 +71,13 @@ def when_ready(script: str, **options: Any) -> str:
     return html(f"on.ready = () => {{ {script} }};\nconnect();", **options)
 
 
+class TooLong(Server):
+    """Its page is longer than what a connection takes."""
+
+    def read(self, uri: str) -> Any:
+        return error(-32000, "The answer is longer than 32 MB")
+
+
 # What keeps it from opening: no browser is needed.
 UNOPENED = [
     Broken("no-link", Server(tools=[tool("count_orders")]), "No tool links a View"),
@@ -103,6 +110,7 @@ UNOPENED = [
     Broken("page-empty", shows("  \n")),
     Broken("blob-unreadable", shows(..., blob="not base64!")),
     Broken("page-too-large", shows("<!doctype html>" + "x" * 20_000_000), "over the limit"),
+    Broken("page-too-large", TooLong(tools=[SHOW]), "longer than 32 MB", also="for an answer"),
 ]
 
 # What is seen in a browser.

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -11,14 +12,14 @@ from typing import Any, Self
 import pytest
 
 from tests.check.doctor_servers import HEALTHY, SHOWN, UNOPENED, Broken, html, shows, when_ready
-from tests.check.fake import Server, tool
+from tests.check.fake import SHOW, Server, tool
 from transom.check.causes import SeenView, ViewFacts, cause_texts, causes
 from transom.check.doctor import Diagnosis, diagnose
 from transom.check.facts import ListedTool, ServedResource
 from transom.check.host_profiles import host_profile
 from transom.check.observing import BrowserWatch
 from transom.connections import ServerConnection, connect
-from transom.errors import UsageError
+from transom.errors import NotConnected, UsageError
 from transom.host.ui_resource import view_uri
 from transom.types import ViewProblem
 from transom.web import HeadlessRenderer
@@ -247,3 +248,31 @@ async def test_a_tool_that_does_not_exist_or_is_one_of_several_is_not_a_cause():
             await diagnose(server, profile=PLAIN, browser=no_browser)
         with pytest.raises(UsageError, match="no tool three; it has: one, two"):
             await diagnose(server, "three", profile=PLAIN, browser=no_browser)
+
+
+@dataclass
+class Silent(Server):
+    """It never answers a request of one method."""
+
+    method: str = ""
+
+    def answer(self, message: Any, session: Any) -> Any:
+        return None if message["method"] == self.method else super().answer(message, session)
+
+
+async def test_a_server_that_never_answers_a_request_is_not_waited_for():
+    async def ask(method: str) -> str:
+        async with connected(Silent(tools=[SHOW], method=method)) as server:
+            with pytest.raises(NotConnected) as refused:
+                await diagnose(server, profile=PLAIN, browser=no_browser, wait=1.0)
+            return str(refused.value)
+
+    requests = {
+        "tools/list": "tools/list",
+        "resources/list": "resources/list",
+        "resources/read": "resources/read",
+        "tools/call": "tools/call show_orders",
+    }
+    assert await asyncio.gather(*map(ask, requests)) == [
+        f"the server did not answer {request} within 1 s" for request in requests.values()
+    ]

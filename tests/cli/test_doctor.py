@@ -57,6 +57,7 @@ def test_a_diagnosis_for_machines_has_everything_but_the_page():
     ("words", "said"),
     [
         (["nothing.py"], "there is no file nothing.py"),
+        (["\x1b[2J\u202enothing.py"], "there is no file [2Jnothing.py"),
         (["orders.py", "--host", "clod"], "there is no host profile 'clod'; there are: plain,"),
         (["orders.py", "show", "[1]"], "ARGS must be a JSON object"),
     ],
@@ -67,6 +68,7 @@ def test_what_cannot_be_started_is_said_with_exit_code_2(words, said, tmp_path, 
     ran = transom("doctor", *words)
     assert ran.returncode == 2
     assert said in ran.stderr
+    assert ran.stderr.removesuffix("\n").isprintable()
     assert not ran.stdout
 
 

@@ -212,6 +212,8 @@ def _unopened(facts: ViewFacts) -> Iterator[Cause]:
         yield _no_link(facts)
     elif not tool.link.startswith("ui://"):
         yield _cause("link-not-ui", uri=tool.link)
+    elif facts.too_large is not None:
+        yield _cause("page-too-large", facts.too_large)
     elif resource is None or resource.result is None or not resource.contents:
         yield _unread(tool.link, facts)
     elif (given := resource.item.get("mimeType")) != VIEW_MIME_TYPE:
@@ -222,8 +224,6 @@ def _unopened(facts: ViewFacts) -> Iterator[Cause]:
         what = "a blob that cannot be decoded" if unread else "no text"
         id = "blob-unreadable" if unread else "page-empty"
         yield _cause(id, f"resources/read of {tool.link} answered {what}")
-    elif facts.too_large is not None:
-        yield _cause("page-too-large", facts.too_large)
 
 
 def _no_link(facts: ViewFacts) -> Cause:

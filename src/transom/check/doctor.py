@@ -1,8 +1,8 @@
 """Opens a View as a host does, watches it, and says why it stays blank, blocked or cut off.
 
 1. The tool is called once, with the arguments that were given, or some that fit its schema.
-2. A page has `wait` seconds to complete the handshake. One that is loaded and does nothing more for
-   `quiet` seconds has had its time.
+2. A server has `wait` seconds for each answer, and a page for the handshake. One that is loaded and
+   does nothing more for `quiet` seconds has had its time.
 3. A page may hang, leave, send garbage or be huge: every wait has an end, and what is kept of it is
    limited.
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ from transom.check.host_profiles import HostProfile
 from transom.check.observing import BrowserWatch, ObservedView
 from transom.check.schemas import fitting_arguments
 from transom.connections.upstream import Server, list_all
-from transom.errors import InvalidResult, ProtocolError, TransomError, UsageError
+from transom.errors import InvalidResult, NotConnected, ProtocolError, TransomError, UsageError
 from transom.host.settling import watch
 from transom.host.ui_resource import UIResource, load_ui_resource
 from transom.json_values import JsonObject, as_object, clean
@@ -35,6 +35,7 @@ from transom.types import ToolResult
 
 _VIEW = "view"  # its id
 _MAX_PAGE = 10 * 1024 * 1024  # bytes, as a Host accepts
+_TOO_LARGE = re.compile("is longer than|over the limit")  # what is said of such an answer or page
 _ANSWERS_WITHIN = 3.0  # seconds that a page has to be looked into
 _LOOK_EVERY = 0.1  # a page that does nothing has no event
 _MORE_LOOKS = 3  # at a View that may be growing without end
@@ -93,7 +94,8 @@ async def diagnose(
         browser: starts a browser without a window:
             `lambda watch, eval: HeadlessRenderer(csp="compat" if eval else "strict",
             on_violation=watch.violation, on_console=watch.console, on_request=watch.request)`.
-        wait: seconds for the handshake; a page that does not respond for so long hangs.
+        wait: seconds for each answer of the server, and for the handshake; a page that does not
+            respond for so long hangs.
         quiet: seconds after which a page that is loaded and does nothing has had its time.
         settle: seconds it is watched after it got the tool's result.
 
@@ -101,14 +103,14 @@ async def diagnose(
         UsageError: there is no such tool, or several that open a View and none is named.
         TransomError: the server does not answer, or there is no browser.
     """
-    tools = await _tools(server)
+    tools = await _tools(server, wait)
     chosen = _choose(tools, tool)
     facts = ViewFacts(tool=chosen, tools=tools)
     notes: list[str] = []
     if chosen is not None and (chosen.link or "").startswith("ui://"):
-        facts, shown = await _read(server, facts, chosen)
+        facts, shown = await _read(server, facts, chosen, wait)
         if shown is not None:
-            facts = await _call(server, facts, chosen, arguments)
+            facts = await _call(server, facts, chosen, arguments, wait)
             if facts.made_up and facts.failure is not None:
                 notes.append(
                     "The tool was called with arguments made from its schema, and failed: "
@@ -133,10 +135,21 @@ async def diagnose(
 # --- the server ----------------------------------------------------------------------------------
 
 
-async def _tools(server: Server) -> tuple[ListedTool, ...]:
-    entries = await list_all(
-        lambda params: server.request("tools/list", params), "tools/list", "tools"
-    )
+@asynccontextmanager
+async def _answers(method: str, wait: float) -> AsyncGenerator[None]:
+    """Wait so long for the answers to requests of this method."""
+    try:
+        async with asyncio.timeout(wait):
+            yield
+    except TimeoutError:
+        raise NotConnected(f"the server did not answer {method} within {wait:g} s") from None
+
+
+async def _tools(server: Server, wait: float) -> tuple[ListedTool, ...]:
+    async with _answers("tools/list", wait):
+        entries = await list_all(
+            lambda params: server.request("tools/list", params), "tools/list", "tools"
+        )
     read = [msgspec.json.decode(entry) for entry in entries]
     return tuple(ListedTool.from_entry(at, entry) for at, entry in enumerate(read, 1))
 
@@ -157,52 +170,62 @@ def _choose(tools: Sequence[ListedTool], name: str | None) -> ListedTool | None:
 
 
 async def _read(
-    server: Server, facts: ViewFacts, tool: ListedTool
+    server: Server, facts: ViewFacts, tool: ListedTool, wait: float
 ) -> tuple[ViewFacts, UIResource | None]:
     """Read the page, as it is and as a Host does."""
     uri = tool.link or ""
     listed: list[JsonObject] = []
     with suppress(ProtocolError, InvalidResult):  # a server need not list its pages
-        entries = await list_all(
-            lambda params: server.request("resources/list", params), "resources/list", "resources"
-        )
+        async with _answers("resources/list", wait):
+            entries = await list_all(
+                lambda params: server.request("resources/list", params),
+                "resources/list",
+                "resources",
+            )
         listed = [as_object(msgspec.json.decode(entry)) for entry in entries]
     nothing: JsonObject = {}
     entry = next((each for each in listed if each.get("uri") == uri), nothing)
     result, failure = None, None
     try:
-        answer = await server.request("resources/read", {"uri": uri})
+        async with _answers("resources/read", wait):
+            answer = await server.request("resources/read", {"uri": uri})
         result = as_object(msgspec.json.decode(answer))
-    except ProtocolError as error:
+    except (ProtocolError, InvalidResult) as error:
         failure = str(error)
     resource = ServedResource.from_answer(uri, (tool.name,), entry, result, failure)
-    too_large, shown = None, None
+    too_large, shown = failure if _TOO_LARGE.search(failure or "") else None, None
     if (resource.html or "").strip():
         try:
-            shown = await load_ui_resource(
-                server, view_id=_VIEW, server_name="server", uri=uri, max_bytes=_MAX_PAGE
-            )
+            async with _answers("resources/read", wait):
+                shown = await load_ui_resource(
+                    server, view_id=_VIEW, server_name="server", uri=uri, max_bytes=_MAX_PAGE
+                )
         except InvalidResult as error:
-            too_large = str(error) if "limit" in str(error) else None
+            too_large = str(error) if _TOO_LARGE.search(str(error)) else None
     uris = tuple(str(each.get("uri")) for each in listed)
     more = {"listed": uris, "resource": resource, "too_large": too_large}
     return msgspec.structs.replace(facts, **more), shown
 
 
 async def _call(
-    server: Server, facts: ViewFacts, tool: ListedTool, given: Mapping[str, Any] | None
+    server: Server,
+    facts: ViewFacts,
+    tool: ListedTool,
+    given: Mapping[str, Any] | None,
+    wait: float,
 ) -> ViewFacts:
     schema = as_object(tool.raw.get("inputSchema"))
     made_up = given is None and bool(schema.get("required"))
     arguments = dict(given or {}) if not made_up else fitting_arguments(schema) or {}
     result, fault, failure = None, None, None
-    try:
-        params = {"name": tool.name, "arguments": arguments}
-        result = as_object(msgspec.json.decode(await server.request("tools/call", params)))
-    except ProtocolError as error:
-        fault = (error.code, error.message)
-    except TransomError as error:
-        failure = str(error)
+    async with _answers(f"tools/call {clean(tool.name, 80)}", wait):
+        try:
+            params = {"name": tool.name, "arguments": arguments}
+            result = as_object(msgspec.json.decode(await server.request("tools/call", params)))
+        except ProtocolError as error:
+            fault = (error.code, error.message)
+        except TransomError as error:
+            failure = str(error)
     call = TrialCall(tool.name, arguments, result=result, fault=fault, failure=failure)
     return msgspec.structs.replace(facts, call=call, made_up=made_up)
 

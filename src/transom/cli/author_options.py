@@ -135,7 +135,7 @@ could not be started.""",
         default=PLAIN,
     )
     add_header(command)
-    timeout = "How long the server may take to start, and the View to connect."
+    timeout = "How long the server may take to start and for each answer, and the View to connect."
     command.option("--timeout", "SECONDS", timeout, type=number(0.1), default=10)
     command.flag("--json", "Print the diagnosis as one line of JSON.")
     return command

@@ -44,7 +44,7 @@ def run(options: CheckOptions) -> int:
             return 0
         report = _report(options)
     except TransomError as error:
-        sys.stderr.write(f"transom check: {error}\n")
+        sys.stderr.write(f"transom check: {clean(str(error), 1000)}\n")
         return 2
     _print(out, report, options)
     if report.failure is not None:
@@ -93,7 +93,7 @@ def _print(out: Console, report: Report, options: CheckOptions) -> None:
     sys.stdout.flush()
     for note in [report.failure, *report.notes]:
         if note is not None:
-            sys.stderr.write(f"transom check: {note}\n")
+            sys.stderr.write(f"transom check: {clean(note, 1000)}\n")
 
 
 def _server(options: CheckOptions) -> tuple[Target, str | None]:

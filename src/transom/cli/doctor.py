@@ -47,7 +47,7 @@ def run(options: DoctorOptions) -> int:
             work = _diagnose(server, options.tool, arguments, profile, options.timeout)
             diagnosis = run_async(work)
     except (TransomError, OSError) as error:
-        sys.stderr.write(f"transom doctor: {error}\n")
+        sys.stderr.write(f"transom doctor: {clean(str(error), 1000)}\n")
         return 2
     local = not isinstance(found, str)
     places = _places(diagnosis, list(source_files(folder_of(options.target))) if local else ())
