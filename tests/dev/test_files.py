@@ -12,13 +12,14 @@ def save(file: Path, text: str) -> None:
     new.replace(file)
 
 
-def test_packages_and_hidden_files_are_not_a_servers_own(tmp_path: Path) -> None:
-    for name in (".git/x.py", "node_modules/x.js", "__pycache__/x.py", "pages/a.html", "s.py"):
+def test_packages_hidden_files_and_data_are_not_a_servers_own(tmp_path: Path) -> None:
+    own = {"pages/a.html", "s.py", "package.json", "pyproject.toml"}
+    data = {"data.bin", "orders.json", "state.toml"}
+    for name in {".git/x.py", "node_modules/x.js", "__pycache__/x.py"} | own | data:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    (tmp_path / "data.bin").touch()
     found = {file.relative_to(tmp_path).as_posix() for file in source_files(tmp_path)}
-    assert found == {"pages/a.html", "s.py"}
+    assert found == own
 
 
 async def test_a_save_is_reported_also_in_a_folder_that_is_new(tmp_path: Path) -> None:
@@ -27,6 +28,7 @@ async def test_a_save_is_reported_also_in_a_folder_that_is_new(tmp_path: Path) -
     first = asyncio.ensure_future(anext(changes))
     await asyncio.sleep(0)  # it watches from here
     save(tmp_path / "notes.txt", "no source")
+    save(tmp_path / "orders.json", "data of the server")
     save(tmp_path / "server.py", "one")
     assert [file.name for file in await first] == ["server.py"]
     folder = tmp_path / "pages"

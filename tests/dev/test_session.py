@@ -14,7 +14,30 @@ from transom.cli import parse_target
 from transom.dev.session import DevSession, DevTarget
 from transom.server import Views
 
-FAST = "from mcp.server.mcpserver import MCPServer\nserver = MCPServer('fast')\n"
+ENDING = """
+import os
+from pathlib import Path
+from mcp.server.mcpserver import MCPServer
+from transom.server import Views
+
+ENDED = Path(__file__).with_name("ended.txt")
+views = Views()
+page = views.add("ui://fast/page.html", html="<!doctype html><title>Fast</title>")
+
+@views.tool(opens=page)
+def end() -> str:
+    '''End the server.'''
+    with ENDED.open("a") as file:
+        file.write(".")
+    os._exit(3)
+
+@views.helper
+def ended() -> str:
+    '''How often it ended.'''
+    return ENDED.read_text()
+
+server = MCPServer("fast", extensions=[views])
+"""
 
 
 class Author:
@@ -150,6 +173,38 @@ async def test_a_save_does_not_wait_for_a_view_that_is_still_opening(
             await author.server("running")
 
 
+async def test_a_call_whose_own_writes_start_the_server_again_is_not_repeated_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: asyncio.Queue[list[Path]] = asyncio.Queue()
+
+    async def watch_files(_: Path) -> AsyncIterator[list[Path]]:
+        while True:
+            yield await written.get()
+
+    monkeypatch.setattr("transom.dev.session._AFTER_CALL", 1e6)
+    monkeypatch.setattr("transom.dev.session.watch_files", watch_files)
+    orders: list[int] = []
+    views = Views()
+    page = views.add("ui://shop/page.html", html="<!doctype html><title>Shop</title>")
+
+    @views.tool(opens=page)
+    async def order() -> str:
+        """Order something, and write a receipt beside the server."""
+        orders.append(1)
+        written.put_nowait([tmp_path / "receipt.html"])
+        return "ordered"
+
+    async with developed(MCPServer("shop", extensions=[views]), tmp_path) as author:
+        await author.server("running")
+        for pressed in (1, 2):  # a press is repeated four times, and no more
+            author.ask("call", tool="order", call="one")
+            for _ in range(5):
+                await author.server("starting")
+            await author.server("running")
+            assert len(orders) == 5 * pressed
+
+
 @pytest.mark.processes
 async def test_a_broken_file_is_shown_until_a_save_mends_it_and_a_server_that_ends_comes_back(
     tmp_path: Path,
@@ -161,12 +216,18 @@ async def test_a_broken_file_is_shown_until_a_save_mends_it_and_a_server_that_en
         assert "SyntaxError" in failed["reason"]
         assert 'fast.py", line 1' in failed["output"]
         assert "def broken(:" in failed["output"]
-        ending = "@server.tool()\ndef end() -> str:\n    import os\n    os._exit(3)\n"
-        save(file, FAST + ending)
+        save(file, ENDING)
         tools = await author.until("panel", name="tools")
-        assert [tool["name"] for tool in tools["value"]] == ["end"]
+        assert [tool["name"] for tool in tools["value"]] == ["end", "ended"]
         assert (await author.server("running"))["ms"] > 0
         author.ask("call", tool="end", call="one")
         lost = await author.server("lost")
         assert "it exited with code 3" in lost["reason"]
+        # It is there again, and was not called again by itself; a save calls it again.
         await author.server("running")
+        author.ask("call", tool="ended", call="two")
+        done = (await author.until("panel", name="call", state="done"))["value"]
+        assert done["result"]["content"][0]["text"] == "."
+        save(file, ENDING + "\n")
+        await author.server("lost")
+        assert (tmp_path / "ended.txt").read_text() == ".."

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from watchfiles import Change, awatch  # pyright: ignore[reportUnknownVariableType]
 
-_SUFFIXES = {
-    *(".py", ".html", ".htm", ".js", ".mjs", ".ts", ".jsx", ".tsx", ".css", ".json", ".svg"),
-    ".toml",
-}
+# Not .json, .toml and the like: servers keep their data in such files, and write them when called.
+_SUFFIXES = {".py", ".html", ".htm", ".js", ".mjs", ".ts", ".jsx", ".tsx", ".css", ".svg"}
+_NAMES = {"package.json", "pyproject.toml"}
 _SKIPPED = re.compile(r"\..*|__pycache__|node_modules|venv")
 _MOST = 5000  # files, and folders
 _SETTLES_WITHIN = 15  # milliseconds between two events of one save
@@ -24,7 +23,7 @@ def source_files(folder: Path) -> Iterator[Path]:
     for where, folders, files in os.walk(folder):
         folders[:] = [each for each in folders if not _SKIPPED.fullmatch(each)]
         for name in files:
-            if Path(name).suffix in _SUFFIXES:
+            if _is_source(Path(name)):
                 count += 1
                 if count > _MOST:
                     return
@@ -43,7 +42,7 @@ async def watch_files(folder: Path) -> AsyncIterator[list[Path]]:
             step=_SETTLES_WITHIN,
             recursive=False,
         ):
-            files = sorted({Path(path) for _, path in changes if Path(path).suffix in _SUFFIXES})
+            files = sorted({Path(path) for _, path in changes if _is_source(Path(path))})
             if files:
                 yield files
             if _folders(folder) != folders:
@@ -54,7 +53,11 @@ def _is_of_interest(change: Change, path: str) -> bool:
     found = Path(path)
     if _SKIPPED.fullmatch(found.name):
         return False
-    return found.suffix in _SUFFIXES or change is Change.deleted or found.is_dir()
+    return _is_source(found) or change is Change.deleted or found.is_dir()
+
+
+def _is_source(file: Path) -> bool:
+    return file.suffix in _SUFFIXES or file.name in _NAMES
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -3,8 +3,10 @@
 1. A save starts a new run (`ServerRun`) while the View of the old one stays. When the new server is
    there, it takes over, and the last call that opened a View is made again.
 2. A server that does not start is shown with its output, until a save mends it. One that ends by
-   itself is started again, after a pause that doubles.
-3. Nothing that the server or a View does ends the session.
+   itself is started again, after a pause that doubles; its last call is not made again.
+3. A call can write files that count as saves: after some in a row that came during or right after
+   a call, the call is not made again either.
+4. Nothing that the server or a View does ends the session.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ _log = logging.getLogger("transom.dev")
 _PAUSE = 0.5  # seconds until a server that has ended is started again, the first time
 _LONGEST_PAUSE = 30.0
 _RUNS_WELL = 10.0  # seconds after which its end is the first one again
+_AFTER_CALL = 1.0  # seconds in which a change may still come from a call
+_MAX_REPEATS = 4  # of a call, if each may come from the one before
 
 
 class DevTarget(NamedTuple):
@@ -123,7 +127,11 @@ class DevSession:
         self._again = asyncio.Event()  # the server is to be started again
         self._changed: list[str] = []
         self._pause = _PAUSE
+        self._retry: asyncio.TimerHandle | None = None
         self._last_view_call: CallRequest | None = None
+        self._is_repeated = False  # the last call, when the server is there
+        self._repeats = 0  # that may each come from the one before
+        self._called_until = 0.0  # the time of the loop
         self._newest_call: CallRequest | None = None
         self._calls: dict[str, asyncio.Task[Any]] = {}
         self._background = Background(logs_errors(_log))
@@ -142,6 +150,8 @@ class DevSession:
         try:
             while True:
                 self._again.clear()
+                if self._retry is not None:
+                    self._retry.cancel()
                 starting = _task(self._start())
                 try:
                     await self._again.wait()
@@ -162,6 +172,10 @@ class DevSession:
         async for files in watch_files(self._target.folder):
             self._changed = [file.name for file in files]
             self._pause = _PAUSE
+            now = asyncio.get_running_loop().time()
+            may_be_written = bool(self._calls) or now < self._called_until
+            self._repeats = self._repeats + 1 if may_be_written else 0
+            self._is_repeated = self._repeats <= _MAX_REPEATS
             self._again.set()
 
     async def _start(self) -> None:
@@ -184,8 +198,8 @@ class DevSession:
             self._show_server("running", ms=_since(began))
             for task in self._calls.values():  # of the server that was there before
                 task.cancel()
-            call = self._last_view_call
-            if call is not None and call.tool in await run.server.tools():
+            call, is_repeated = self._last_view_call, self._is_repeated
+            if is_repeated and call is not None and call.tool in await run.server.tools():
                 await self._make_call(msgspec.structs.replace(call))
                 self._show_server("running", ms=_since(began))
         finally:
@@ -215,12 +229,13 @@ class DevSession:
             self._start_later()
 
     def _lost(self, reason: str) -> None:
+        self._is_repeated = False  # it may be the call that ended it
         self._show_server("lost", reason=reason)
         self._start_later()
 
     def _start_later(self) -> None:
         pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)
-        asyncio.get_running_loop().call_later(pause, self._again.set)
+        self._retry = asyncio.get_running_loop().call_later(pause, self._again.set)
 
     def _show_server(self, state: str, **details: Any) -> None:
         self.page.set("server", {"state": state, **details})
@@ -234,6 +249,7 @@ class DevSession:
         return self._run
 
     async def _call(self, arguments: dict[str, Any]) -> object:
+        self._repeats = 0
         return await self._make_call(msgspec.convert(arguments, CallRequest))
 
     async def _make_call(self, call: CallRequest) -> dict[str, Any]:
@@ -281,6 +297,7 @@ class DevSession:
             return {"error": text}
         finally:
             self._calls.pop(call.call, None)
+            self._called_until = asyncio.get_running_loop().time() + _AFTER_CALL
         self._show_call(call, "done", result=wire_result(result), ms=_since(began))
         return {}
 
@@ -320,6 +337,7 @@ class DevSession:
         return None
 
     async def _restart_requested(self, _: dict[str, Any]) -> object:
+        self._is_repeated = True
         self._again.set()
         return None
 
