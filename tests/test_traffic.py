@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -139,11 +140,44 @@ def test_only_this_user_can_read_a_record(tmp_path: Path):
     path = tmp_path / "orders.jsonl"
     path.write_text("old")
     path.chmod(0o644)
-    Recorder(path).close()
+    with path.open() as opened_before, Recorder(path) as recorder:
+        recorder.on_message(seen())
+        assert opened_before.read() == "old"
     assert path.stat().st_mode & 0o777 == 0o600
-    assert path.read_text() == ""
+    assert len(messages(path)) == 1
     Recorder(tmp_path / "new.jsonl").close()
     assert (tmp_path / "new.jsonl").stat().st_mode & 0o777 == 0o600
+    assert {each.name for each in tmp_path.iterdir()} == {"orders.jsonl", "new.jsonl"}
+
+
+def test_only_a_regular_file_is_replaced_by_a_record(tmp_path: Path):
+    target = tmp_path / "precious"
+    target.write_text("precious")
+    (tmp_path / "link").symlink_to(target)
+    (tmp_path / "dangling").symlink_to(tmp_path / "none")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    before = {each.name for each in tmp_path.iterdir()}
+    for name in ("link", "dangling", "pipe", "folder"):
+        with pytest.raises(UsageError, match=f"{name} cannot be written: it is no regular file"):
+            Recorder(tmp_path / name)
+    assert target.read_text() == "precious"
+    assert {each.name for each in tmp_path.iterdir()} == before
+
+
+def test_a_file_that_cannot_be_replaced_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "orders.jsonl"
+    path.write_text("old")
+
+    def fail(*_: object) -> None:
+        raise OSError(1, "Not permitted")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(UsageError, match="cannot be written: Not permitted"):
+        Recorder(path)
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]
 
 
 def test_what_is_no_json_is_recorded_as_text_on_one_line(tmp_path: Path):

@@ -13,6 +13,7 @@ import os
 import stat
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
@@ -223,7 +224,7 @@ class Recorder:
     the `message`. What servers and Views send is in it whole: only this user can read the file.
 
     Args:
-        path: the file; one that exists is replaced.
+        path: the file; a regular file that exists is replaced.
         max_messages: how many messages it takes.
         max_bytes: how large the file may become.
         max_message_bytes: of a larger message, only the size is recorded.
@@ -299,10 +300,19 @@ class Recorder:
 
 
 def _open_private(path: Path) -> int:
+    """A new file in place of the one that is there, which others may read or have open."""
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        if hasattr(os, "fchmod") and stat.S_ISREG(os.fstat(file).st_mode):
-            os.fchmod(file, 0o600)  # it may have been there before, for others to read
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(path.lstat().st_mode):
+                raise UsageError(f"{path} cannot be written: it is no regular file")
+        new = path.parent / f".transom-record-{os.getpid()}-{time.monotonic_ns()}"
+        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            new.replace(path)
+        except OSError:
+            os.close(file)
+            new.unlink()
+            raise
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
     return file
