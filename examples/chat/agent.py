@@ -31,9 +31,9 @@ INSTRUCTIONS = "You work in a shop. Show things with the tools that open a View,
 async def reply(host: ToolHost, text: str, emit: Emit, history: str) -> str:
     """Answer a message; `emit` gets the parts of the answer as they come. Returns the history."""
 
-    async def tell(_: RunContext[None], events: AsyncIterable[AgentStreamEvent]) -> None:
+    async def tell(ctx: RunContext[None], events: AsyncIterable[AgentStreamEvent]) -> None:
         async for event in events:
-            toolset.on_event(event)  # a View opens while the model writes the arguments of its call
+            toolset.on_event(event, run=ctx.run_id)  # a View opens while its call is written
             match event:
                 case PartEndEvent(part=TextPart(content=said)):
                     await emit({"type": "text", "text": said})

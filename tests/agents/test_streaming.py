@@ -22,7 +22,13 @@ from openai.types.responses import (
     ResponseOutputText,
 )
 from pydantic_ai import Agent as PydanticAgent
-from pydantic_ai.messages import ToolReturnPart
+from pydantic_ai.messages import (
+    PartDeltaEvent,
+    PartStartEvent,
+    ToolCallPart,
+    ToolCallPartDelta,
+    ToolReturnPart,
+)
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from tests.agents.test_remote import elsewhere
@@ -169,3 +175,20 @@ async def test_a_view_shows_the_arguments_while_the_model_writes_them(run: Any, 
         await run(reached, Writer(log))
         assert log[-2:] == [("input", {"status": "late"}), ("result", "orders: late")]
         assert list(host.views) == ["orders-1"]
+
+
+async def test_two_runs_at_once_do_not_get_each_others_arguments():
+    log = Heard()
+    async with hosting("orders", "bank", renderer=InProcessRenderer({URI: editor(log)})) as host:
+        toolset = HostToolset[None](host)
+        events = [
+            PartStartEvent(index=0, part=ToolCallPart(name, "", tool_call_id=name))
+            for name in ("show_orders", "show_bank")
+        ]
+        for run, event in enumerate(events):
+            toolset.on_event(event, run=run)
+        for run, text in enumerate(('{"status": "la', '{"status": "secret')):
+            delta = ToolCallPartDelta(args_delta=text)
+            toolset.on_event(PartDeltaEvent(index=0, delta=delta), run=run)
+        await log.has(("partial", {"status": "la"}))
+        assert "secret" not in str(log)

@@ -5,7 +5,7 @@ The extra `transom[openai-agents]` has what it needs.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 
 import mcp.types as mcp
@@ -139,20 +139,21 @@ class HostServer(MCPServer):
             _meta=result.meta,
         )
 
-    def on_event(self, event: StreamEvent) -> None:
+    def on_event(self, event: StreamEvent, *, run: Hashable = None) -> None:
         """Take an event of a streamed run, so that Views show arguments while they are written.
 
             result = Runner.run_streamed(agent, "Which orders are late?")
             async for event in result.stream_events():
-                server.on_event(event)
+                server.on_event(event, run=id(result))
 
-        A call whose tool links a View then opens it at once: see `Host.stream_arguments`.
+        A call whose tool links a View then opens it: see `Host.stream_arguments`. `run` tells runs
+        apart that go on at the same time: it is the same for all events of one.
         """
         match getattr(event, "data", None):
             case ResponseOutputItemAddedEvent(item=ResponseFunctionToolCall() as item) as added:
-                self._streamed.begin(added.output_index, item.name, item.call_id)
+                self._streamed.begin((run, added.output_index), item.name, item.call_id)
             case ResponseFunctionCallArgumentsDeltaEvent(output_index=index, delta=text):
-                self._streamed.add(index, text)
+                self._streamed.add((run, index), text)
             case _:
                 pass
 

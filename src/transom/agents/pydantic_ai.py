@@ -5,6 +5,7 @@ The extra `transom[pydantic-ai]` has what it needs.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,23 +148,24 @@ class HostToolset(AbstractToolset[AgentDepsT]):
             metadata={**beside_result(result), **self._app_record(tool, tool_args, result)},
         )
 
-    def on_event(self, event: AgentStreamEvent) -> None:
+    def on_event(self, event: AgentStreamEvent, *, run: Hashable = None) -> None:
         """Take an event of a streamed run, so that Views show arguments while they are written.
 
             async def watch(ctx, events):
                 async for event in events:
-                    toolset.on_event(event)
+                    toolset.on_event(event, run=ctx.run_id)
 
             await agent.run("Which orders are late?", event_stream_handler=watch)
 
-        A call whose tool links a View then opens it at once: see `Host.stream_arguments`.
+        A call whose tool links a View then opens it: see `Host.stream_arguments`. `run` tells runs
+        apart that go on at the same time: it is the same for all events of one.
         """
         match event:
             case PartStartEvent(index=index, part=ToolCallPart() as part):
-                self._streamed.begin(index, part.tool_name, part.tool_call_id)
-                self._streamed.add(index, part.args)
+                self._streamed.begin((run, index), part.tool_name, part.tool_call_id)
+                self._streamed.add((run, index), part.args)
             case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=text)):
-                self._streamed.add(index, text)
+                self._streamed.add((run, index), text)
             case _:
                 pass
 

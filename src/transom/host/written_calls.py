@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from pydantic_core import from_json
@@ -20,6 +21,8 @@ from transom.host.view import View
 from transom.host.view_origin import ViewOrigin
 from transom.json_values import as_object
 from transom.types import Tool
+
+_Key = tuple[str, str, str]
 
 _SHOWN_EVERY = 0.05  # seconds
 _MADE_WITHIN = 60.0  # seconds after which a call that was begun is not waited for
@@ -35,7 +38,7 @@ class Begun(NamedTuple):
 
 
 class WrittenCalls:
-    """The calls that the model of one host is writing, by their ids."""
+    """The calls that the model of one host is writing, by their ids, servers and tools."""
 
     def __init__(
         self, views: OpenViews, background: Background, report: Callable[[BaseException], object]
@@ -43,33 +46,28 @@ class WrittenCalls:
         self._views = views
         self._background = background
         self._report = report
-        self._written: dict[str, _WrittenCall] = {}
+        self._written: dict[_Key, _WrittenCall] = {}
 
     def add(self, call_id: str, server: str, tool: Tool, text: str) -> None:
         """Add what the model has written of a call's arguments since the last time."""
-        written = self._written.get(call_id)
+        key = call_id, server, tool.name  # what is written for one server is no other's to read
+        written = self._written.get(key)
         if written is None:
             if len(self._written) >= _MAX_CALLS or not self._views.opens_unasked(server, tool):
                 return
             written = _WrittenCall(self._views, server, tool, self._report)
-            self._written[call_id] = written
+            self._written[key] = written
         if written.expires is not None:
             written.expires.cancel()
         loop = asyncio.get_running_loop()
-        written.expires = loop.call_later(_MADE_WITHIN, self._drop, call_id)
+        written.expires = loop.call_later(_MADE_WITHIN, self._drop, key)
         written.add(text)
 
     def take(self, call_id: str | None, server: str, tool: Tool) -> Begun | None:
         """The View of a call that is made now, if it has one."""
-        written = None if call_id is None else self._written.pop(call_id, None)
-        if written is None:
-            return None
-        begun = written.end()
-        same = (written.server, written.tool.name) == (server, tool.name)
-        if begun is not None and not same:
-            self._background.start(_cancel(begun))
-            return None
-        return begun
+        key = call_id or "", server, tool.name
+        written = self._written.pop(key, None)
+        return None if written is None else written.end()
 
     def close(self) -> None:
         """Wait for no call any more."""
@@ -77,8 +75,8 @@ class WrittenCalls:
             written.end()
         self._written.clear()
 
-    def _drop(self, call_id: str) -> None:
-        begun = self._written.pop(call_id).end()
+    def _drop(self, key: _Key) -> None:
+        begun = self._written.pop(key).end()
         if begun is not None:
             self._background.start(_cancel(begun))
 
@@ -91,10 +89,8 @@ class _WrittenCall:
         tool: Tool,
         report: Callable[[BaseException], object],
     ) -> None:
-        self.server = server
-        self.tool = tool
         self.expires: asyncio.TimerHandle | None = None
-        self._views = views
+        self._begin = partial(views.begin, server, tool)
         self._begun: Begun | None = None
         self._pieces: list[str] = []
         self._length = 0
@@ -111,10 +107,10 @@ class _WrittenCall:
         try:
             arguments = as_object(from_json(self._pieces[0], allow_partial="trailing-strings"))
             if self._begun is None:
-                self._begun = Begun(*self._views.begin(self.server, self.tool))
+                self._begun = Begun(*self._begin())
             view, call = self._begun
             await view.send_partial_input(arguments, call=call)
-        except (ValueError, OutOfOrder):
+        except (ValueError, TypeError, OutOfOrder):
             pass  # the text is no JSON, which the call itself will say
         except TransomError:
             self._shown.close()  # the View cannot be opened, which the call itself will say
