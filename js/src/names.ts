@@ -28,6 +28,7 @@ export const MAX_NAME = 120; // characters
 export const MAX_VALUE = 200;
 const MAX_PARTS = 200; // nodes that a name is computed from
 
+const CAPTIONS = ["caption", "figcaption", "legend"];
 const FIELDS = "input, textarea, [contenteditable]";
 const REFERRING = ["aria-labelledby", "aria-owns"]; // attributes by which other elements name one
 
@@ -119,6 +120,17 @@ function isComputable(node: Element, sight: Sight): boolean {
   );
 }
 
+/** The label of an element that has too many parts for its name to be computed, such as a long table. */
+function labelOf(node: Element, sight: Sight): string {
+  const label = attribute(node, "aria-label");
+  if (label?.trim()) return shorten(label, MAX_NAME);
+  const captions = Array.from(childrenOf(node)).filter(
+    (each) => isElement(each) && CAPTIONS.includes(localName(each)),
+  ) as Element[];
+  const texts = [...namersOf(node), ...captions].map((each) => visibleText(each, sight));
+  return shorten(texts.join(" "), MAX_NAME);
+}
+
 /** The name of an element, cut off where it is too long. */
 export function nameOf(node: Element, role: string, sight: Sight): string {
   let name = "";
@@ -134,6 +146,7 @@ export function nameOf(node: Element, role: string, sight: Sight): string {
   } catch {
     // The page has replaced what the library calls.
   }
+  if (!name && !isSmall(node)) name = labelOf(node, sight);
   if (!name && isNamedByContent(role)) name = visibleText(node, sight);
   const hint = attribute(node, "placeholder") ?? attribute(node, "aria-placeholder");
   return name || shorten(hint ?? attribute(node, "title") ?? "", MAX_NAME);

@@ -23,7 +23,7 @@ ORDERS = """
 <button aria-label="Cancel">Delete everything</button>
 <section data-transom-private><button>Secret</button></section>
 <script>
-  for (let n = 1; n <= 20; n += 1) {
+  for (let n = 1; n <= 60; n += 1) {
     rows.insertAdjacentHTML("beforeend", `<tr><td>${n}<td>${n}.50<td><button>Drop ${n}</button>`);
   }
 </script>
@@ -40,14 +40,14 @@ slider "Share" = 25 (0 to 50)
 textbox "Password" = ••••
 combobox "Size" = large
   options "small, large"
-table "Open" 20 row = Id, Total,
+table "Open" 60 row = Id, Total,
   row "1, 1.50"
     button "Drop 1"
   row "2, 2.50"
     button "Drop 2"
   row "3, 3.50"
     button "Drop 3"
-  more 17 row
+  more 57 row
 link "Help" -> https://example.com/help
 clickable "Anything"
 canvas [100, 50]
@@ -67,8 +67,8 @@ async def test_a_page_is_read_as_a_person_perceives_it(browser: Chromium, csp: C
         found = await view.look(find="drop 17")
         assert found.splitlines()[1:] == ['  row "17, 17.50"', '    button "Drop 17"']
         table = next(node["ref"] for node in answer["nodes"] if node["role"] == "table")
-        assert (await view.look(under=table)).count('row "') == 20
-        assert (await view.drive("look", under="t99"))["problem"] == "unknown"
+        assert (await view.look(under=table)).count('row "') == 60
+        assert (await view.drive("look", under="t9999"))["problem"] == "unknown"
         await expect(user.page.get_by_text("Used by the agent")).to_be_visible()
 
 
