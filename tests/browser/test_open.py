@@ -149,7 +149,13 @@ def short_path() -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("whole_chromium")
-@pytest.mark.parametrize("whole_group", [False, True], ids=["the command", "its whole group"])
+@pytest.mark.parametrize(
+    "whole_group",
+    [
+        pytest.param(False, id="the command", marks=pytest.mark.nightly),
+        pytest.param(True, id="its whole group"),  # as a terminal does it
+    ],
+)
 async def test_ctrl_c_leaves_no_process_behind(short_path: Path, whole_group: bool) -> None:
     tmp_path = short_path
     server = server_with(tmp_path, "tools.forever = () => new Promise(() => {});")

@@ -132,7 +132,15 @@ def compare(name: str, texts: Iterable[str], folder: Path, server: str = "") -> 
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
-    "mistake", ["wrong-mime-type", "wrong-uri", "throwing-tool", "bad-schema", "wrong-tool-name"]
+    "mistake",
+    [
+        "wrong-mime-type",
+        "throwing-tool",
+        *(
+            pytest.param(each, marks=pytest.mark.nightly)
+            for each in ("wrong-uri", "bad-schema", "wrong-tool-name")
+        ),
+    ],
 )
 def test_a_mistake_of_a_server_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str
@@ -226,8 +234,8 @@ page = views.add("orders.html", html="<!doctype html><title>Orders</title>")
     [
         ("crash-at-import", CRASH),
         ("no-server", "print('Orders')\n"),
-        ("views-not-installed", NO_VIEWS),
-        ("bad-uri", BAD_URI),
+        pytest.param("views-not-installed", NO_VIEWS, marks=pytest.mark.nightly),
+        pytest.param("bad-uri", BAD_URI, marks=pytest.mark.nightly),
     ],
 )
 def test_a_file_that_cannot_be_served_is_explained(
