@@ -275,6 +275,24 @@ def test_a_view_gets_arguments_while_they_are_written(run):
     done.assert_outcomes(passed=1)
 
 
+@pytest.mark.parametrize("owner", ["", 'parser.getgroup("mine").', "parser."])
+def test_a_conftest_may_have_its_own_option_to_update(run, pytester: pytest.Pytester, owner: str):
+    if owner:
+        declared = f'{owner}addoption("--update-views", action="store_true")'
+        pytester.makeconftest(f"def pytest_addoption(parser):\n    {declared}\n")
+    for options in ([], ["--update-views"]):
+        done = run(
+            f"""
+            async def test_it(views, request):
+                await views.open(app=orders_view)
+                assert request.config.getoption("--update-views") is {bool(options)}
+                assert views._files.update is {bool(options)}
+            """,
+            *options,
+        )
+        done.assert_outcomes(passed=1)
+
+
 def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.Pytester):
     done = run(
         """
@@ -288,7 +306,7 @@ def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.P
             await views.open(app=orders_view)
             pytest.skip("not today")
         """,
-        "--views-output=out",
+        "--transom-output=out",
     )
     done.assert_outcomes(failed=1, skipped=1)
     done.stdout.fnmatch_lines(["views.server_call names fetsch, but nobody has called that tool *"])

@@ -23,23 +23,33 @@ if TYPE_CHECKING:
     from transom.testing.browser import SharedBrowser
     from transom.testing.fixture import ViewsFixture
 
+_UNDECLARED = object()
 _browser_key = pytest.StashKey["SharedBrowser"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options."""
-    group = parser.getgroup("transom", "tests of Views")
-    group.addoption(
-        "--update-views",
-        action="store_true",
-        help="write the text and picture snapshots of Views anew, instead of comparing",
-    )
-    group.addoption(
-        "--views-output",
+    """Declare the option whose name nobody else has."""
+    parser.getgroup("transom", "tests of Views").addoption(
+        "--transom-output",
         metavar="FOLDER",
         help="where failed tests leave pictures and messages of their Views "
         "(by default in the folder of pytest's cache)",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser
+) -> Generator[None, object, object]:
+    """Declare `--update-views`, unless a conftest has one of its own, which then counts."""
+    result = yield
+    if early_config.getoption("--update-views", default=_UNDECLARED) is _UNDECLARED:
+        parser.getgroup("transom").addoption(
+            "--update-views",
+            action="store_true",
+            help="write the text and picture snapshots of Views anew, instead of comparing",
+        )
+    return result
 
 
 def _browser(config: pytest.Config) -> SharedBrowser:
@@ -59,11 +69,11 @@ def views(request: pytest.FixtureRequest) -> ViewsFixture:
     config, item = request.config, request.node
     if not isinstance(item, pytest.Function) or not inspect.iscoroutinefunction(item.obj):
         pytest.fail(f"{item.name} uses `views`, so it has to be `async def`", pytrace=False)
-    output = config.getoption("--views-output")
+    output = config.getoption("--transom-output")
     if output is None:
         cache: pytest.Cache | None = getattr(config, "cache", None)  # it can be turned off
         output = config.rootpath / "views-output" if cache is None else cache.mkdir("views")
-    update = bool(config.getoption("--update-views"))
+    update = bool(config.getoption("--update-views", default=False))
     return ViewsFixture(_browser(config), ViewFiles(item.path, item.name, output, update=update))
 
 
