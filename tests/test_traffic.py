@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ from typing import Any
 import pytest
 
 from tests.gateway.memory import gateway
+from tests.host.page import Page, PageRenderer
 from tests.host.shop import URI, editor, shop
+from tests.server.clients import serving
 from transom import Host, InProcessRenderer, Policy
 from transom.channel import memory_pair
+from transom.connections import RemoteServer
 from transom.errors import UsageError
 from transom.traffic import (
     Dropped,
@@ -134,6 +138,37 @@ async def test_a_record_has_a_line_for_each_message(tmp_path: Path):
     read = messages(path)
     assert [each.value for each in read] == [each["message"] for each in lines]
     assert [each.sender for each in read] == [each["from"] for each in lines]
+
+
+async def test_a_record_has_no_headers_and_nothing_that_is_typed_for_a_model(tmp_path: Path):
+    path = tmp_path / "orders.jsonl"
+    renderer = PageRenderer()
+    server_headers: list[str] = []
+    app = shop().streamable_http_app()
+
+    async def served(scope: Any, receive: Any, send: Any) -> None:
+        server_headers.append(str(scope.get("headers")))
+        await app(scope, receive, send)
+
+    with Recorder(path) as recorder:
+        async with (
+            serving(served) as url,
+            Host(renderer=renderer, policy=Policy.trusting(), traffic=recorder) as host,
+        ):
+            headers = {"Authorization": "Bearer t0ken"}
+            await host.add_server("orders", RemoteServer(url, headers=headers))
+            await host.call_tool("show_orders", {"status": "open"})
+            page = renderer.pages_of.setdefault("orders-1", Page())
+            page.secret = True
+            await host.call_tool("look_at_view", {"view_id": "orders-1"})
+            typed = {"view_id": "orders-1", "ref": "f3", "action": "type", "value": "hunter2"}
+            await host.call_tool("act_on_view", typed)
+    assert page.text == "hunter2"
+    assert "Bearer t0ken" in str(server_headers)
+    written = path.read_text()
+    assert "show_orders" in written
+    assert "ui/initialize" in written
+    assert not re.search("t0ken|authorization|hunter2", written, re.IGNORECASE)
 
 
 def test_only_this_user_can_read_a_record(tmp_path: Path):
