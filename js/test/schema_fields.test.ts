@@ -28,6 +28,7 @@ test("each kind of schema has its field", () => {
     [{ allOf: [{ type: "string" }] }, "json"],
     [{}, "json"],
     [{ $ref: "#/nowhere" }, "json"],
+    [{ $ref: "#/%" }, "json"],
     [{ $ref: "https://elsewhere.example/x" }, "json"],
   ];
   for (const [schema, kind] of kinds) {
@@ -71,6 +72,29 @@ test("references are followed, also where a schema refers to itself", () => {
   }
   assert.equal(field.kind, "json");
   assert.ok(depth < 10);
+});
+
+const count = (field: Field): number => {
+  if (field.kind === "group")
+    return Object.values(field.fields).reduce((sum, each) => sum + count(each), 1);
+  if (field.kind === "variants") return field.variants.reduce((sum, each) => sum + count(each), 1);
+  return field.kind === "list" ? 1 + count(field.item) : 1;
+};
+
+test("a form has so many fields, whatever the schema is", () => {
+  const each = (size: number, part: object): object =>
+    Object.fromEntries(Array.from({ length: size }, (_, index) => [`p${index}`, part]));
+  const whole = { type: "object", properties: each(30, { $ref: "#/$defs/whole" }) };
+  const fan = fieldOf({ ...whole, $defs: { whole } });
+  assert.ok(fan.kind === "group" && Object.keys(fan.fields).length === 30);
+  assert.ok(count(fan) <= 310, String(count(fan)));
+  const variants = { oneOf: Array(30).fill({ $ref: "#/$defs/any" }) };
+  assert.ok(count(fieldOf({ ...variants, $defs: { any: variants } })) <= 310);
+  const wide = each(100_000, { type: "string" });
+  const required = Object.keys(wide);
+  assert.equal(fieldOf({ type: "object", properties: wide, required }).kind, "json");
+  assert.equal(fieldsOf({ value: { enum: required } }).value!.kind, "json");
+  assert.equal(Object.keys(fieldsOf(each(200, { type: "string" }))).length, 200);
 });
 
 test("names that objects have of their own are no fields", () => {

@@ -88,9 +88,25 @@ test("ten thousand messages are kept, searched and filtered, and the oldest are 
 test("what is exported is a record, and a record can be read again", () => {
   const log = logOf(line("view", "view", { id: 1, method: "ui/initialize" }));
   const text = writeRecord(log.rows);
-  assert.deepEqual(readRecord(`${text}{"dropped":1}\nnot JSON\n{"at":1,"leg":"other"}\n`), [
-    log.rows[0]!.entry,
-  ]);
+  const dropped = '{"dropped":{"messages":1,"bytes":9}}';
+  const noTime = JSON.stringify({ ...log.rows[0]!.entry, time: 5 });
+  const read = readRecord(`${text}${dropped}\n\nnot JSON\n{"at":1,"leg":"other"}\n${noTime}\n`);
+  assert.deepEqual(read, { messages: [log.rows[0]!.entry], bad: [4, 5, 6] });
+});
+
+test("values that have no text of their own are shown, and hide nothing else", () => {
+  const odd = { toString: null, valueOf: null };
+  const log = logOf(
+    line("server", "server", { id: 1, error: { code: odd, message: odd } }),
+    line("server", "server", { id: odd, error: {} }),
+    line("view", "view", { method: "toString" }),
+    line("server", "server", { id: 2, result: {} }),
+  );
+  assert.equal(log.rows.length, 4);
+  const text = JSON.stringify(odd);
+  assert.ok(log.rows[0]!.problems.includes(`Error ${text}: ${text}`));
+  assert.ok(log.rows[1]!.problems.includes("Error none: none"));
+  assert.deepEqual(log.rows[2]!.problems, ["The View sent it before ui/initialize"]);
 });
 
 test("what was under way at a moment is the last message before it", () => {

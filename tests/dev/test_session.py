@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from mcp.server.mcpserver import Context, MCPServer
 
@@ -13,6 +14,7 @@ from tests.dev.test_files import save
 from transom.cli import parse_target
 from transom.dev.session import DevSession, DevTarget
 from transom.server import Views
+from transom.types import ToolResult
 
 ENDING = """
 import os
@@ -45,14 +47,14 @@ class Author:
 
     def __init__(self, session: DevSession) -> None:
         self.session = session
-        self._sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        session.page.stage.send = self._sent.put_nowait  # type: ignore[method-assign]
+        self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        session.page.stage.send = self.sent.put_nowait  # type: ignore[method-assign]
         self._asked = 0
 
     async def until(self, do: str, **wanted: Any) -> dict[str, Any]:
         """The next message of this kind whose value has these fields."""
         while True:
-            message = await self._sent.get()
+            message = await self.sent.get()
             value = message.get("value") or {}
             if message["do"] == do and all(
                 message.get(key, value.get(key) if isinstance(value, dict) else None) == each
@@ -203,6 +205,90 @@ async def test_a_call_whose_own_writes_start_the_server_again_is_not_repeated_wi
                 await author.server("starting")
             await author.server("running")
             assert len(orders) == 5 * pressed
+
+
+async def test_what_is_too_long_is_shown_in_part_and_does_not_stay_in_the_way() -> None:
+    server, limit = shop(), 1024 * 1024
+
+    @server.tool(structured_output=False)
+    def much() -> str:
+        """Answer with more than a page is sent."""
+        return "x" * (2 * limit)
+
+    async with developed(server) as author:
+        await author.server("running")
+        page = author.session.page
+        author.ask("call", tool="much", call="one")
+        done = (await author.until("panel", name="call", state="done"))["value"]
+        assert done["bytes"] > 2 * limit
+        text = done["result"]["content"][0]["text"]
+        assert text.endswith(f"… {2 * limit - text.count('x')} more characters")
+        part = {f"key {number}": ["😀" * 50] * 20 for number in range(100)}
+        page.set("view", {"id": "shop-1", "context": {f"{number}": part for number in range(20)}})
+        view = (await author.until("panel", name="view", id="shop-1"))["value"]
+        assert len(msgspec.json.encode(view)) < limit
+        page.add("messages", {"content": ["y" * limit]})
+        [entry] = (await author.until("log", name="messages"))["entries"]
+        assert b"more characters" in bytes(entry)
+        while not author.sent.empty():
+            author.sent.get_nowait()
+        page.page_connected()
+        sent = 0
+        while not author.sent.empty():
+            sent += len(msgspec.json.encode(author.sent.get_nowait()))
+        assert sent < 3 * limit
+
+
+async def test_of_a_flood_of_messages_some_are_shown_and_the_rest_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transom.dev.page._WINDOW", 1e6)
+    async with developed(shop()) as author:
+        await author.server("running")
+        page = author.session.page
+        for number in range(1500):
+            page.add("findings", {"message": str(number)})
+        for _ in range(20):
+            page.add("messages", {"message": "x" * 250_000})
+        shown = (await author.until("panel", name="dropped"))["value"]
+        assert shown == {"findings": 1000, "messages": 11}
+        entries = (await author.until("log", name="findings"))["entries"]
+        assert len(entries) == 500
+        monkeypatch.setattr("transom.dev.page._WINDOW", 0)
+        page.add("findings", {"message": "later"})
+        entries = (await author.until("log", name="findings"))["entries"]
+        assert [bytes(entry) for entry in entries] == [b'{"message":"later"}']
+
+
+async def test_of_much_progress_the_last_is_shown_and_a_result_that_is_not_valid_ends_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transom.dev.session._SHOW_PROGRESS_EVERY", 1e6)
+    server = shop()
+
+    @server.tool()
+    async def chat(ctx: Context[Any, Any]) -> str:
+        """Say much."""
+        for step in range(100):
+            await ctx.report_progress(step, 100, "m" * 10_000)
+        return "said"
+
+    async with developed(server) as author:
+        await author.server("running")
+        author.ask("call", tool="chat", call="one")
+        states: list[dict[str, Any]] = []
+        while not states or states[-1]["state"] != "done":
+            states.append((await author.until("panel", name="call"))["value"])
+        assert [each.get("progress") for each in states] == [None, 99, None]
+        assert states[1]["message"] == "m" * 500
+
+        def from_wire(_: object) -> ToolResult:
+            raise msgspec.ValidationError("Invalid value 'odd'")
+
+        monkeypatch.setattr(ToolResult, "from_wire", from_wire)
+        author.ask("call", tool="refresh", call="two")
+        failed = (await author.until("panel", name="call", state="failed"))["value"]
+        assert failed["error"] == "Invalid value 'odd'"
 
 
 @pytest.mark.processes

@@ -2,7 +2,6 @@
  * A form for the arguments of a tool, made from its JSON Schema. Names and texts are a server's or a
  * View's words: they are shown as text.
  */
-import { faultsOf } from "../json_schema.js";
 import type { JsonObject } from "../json.js";
 import { element } from "../views_bundle.js";
 import { button } from "./parts.js";
@@ -236,14 +235,12 @@ function controlOf(field: Field, value: unknown, isWhole = false): Control {
 /** A form for the arguments of a tool, as fields or as JSON. */
 export class ArgumentForm {
   readonly element = element("div", { class: "arguments" });
-  readonly #schema: JsonObject;
   readonly #field: Field;
   #control!: Control;
   #isJson = false;
 
   /** `value`: what is entered at first. */
   constructor(schema: JsonObject, value?: JsonObject) {
-    this.#schema = schema;
     this.#field = fieldOf(schema, { name: "Arguments" });
     this.set(value);
   }
@@ -274,7 +271,7 @@ export class ArgumentForm {
     }
   }
 
-  /** What is entered, or why it is no value of the schema. */
+  /** What is entered, or why it cannot be read. Whether it fits the schema is the server's to say. */
   read(): Entered {
     try {
       const value = this.#control.read() ?? {};
@@ -284,16 +281,6 @@ export class ArgumentForm {
     } catch (error) {
       if (error instanceof Unreadable) return { problem: error.message };
       throw error;
-    }
-  }
-
-  /** What the schema has against what is entered; a call with it may be made all the same. */
-  faults(value: JsonObject): string[] {
-    try {
-      const found = [...faultsOf(this.#schema, this.#schema, value)];
-      return found.map(([path, text]) => `${path.join(".") || "arguments"}: ${text}`);
-    } catch {
-      return []; // the schema itself is wrong, which is a finding
     }
   }
 }

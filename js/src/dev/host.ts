@@ -13,6 +13,15 @@ type Message = DevMessage | StageMessage;
 type Show = (value: any) => void;
 type Add = (entries: any[]) => void;
 
+/** Show something; what goes wrong with it ends nothing else. */
+function apart<Value>(show: (value: Value) => void, value: Value): void {
+  try {
+    show(value);
+  } catch (error) {
+    reportError(error);
+  }
+}
+
 export class DevHost {
   readonly agent: Agent<Message>;
   readonly #panels = new Map<string, Show[]>();
@@ -42,12 +51,12 @@ export class DevHost {
   #receive(message: Message, page: HostPage): void {
     switch (message.do) {
       case "panel":
-        for (const show of this.#panels.get(message.name) ?? []) show(message.value);
+        for (const show of this.#panels.get(message.name) ?? []) apart(show, message.value);
         break;
       case "log": {
         const log = this.#logs.get(message.name);
         if (message.clear) log?.clear();
-        if (message.entries.length > 0) log?.add(message.entries);
+        if (log && message.entries.length > 0) apart(log.add, message.entries);
         break;
       }
       case "reply": {

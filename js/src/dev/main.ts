@@ -5,7 +5,7 @@ import { readPlace, writePlace, type Place } from "./deep_link.js";
 import { Audit, Contexts } from "./context.js";
 import { Findings } from "./findings.js";
 import { DevHost } from "./host.js";
-import { byId } from "./parts.js";
+import { byId, plural } from "./parts.js";
 import { showCall } from "./result.js";
 import { connectSettings } from "./settings.js";
 import { HostControls } from "./surroundings.js";
@@ -132,6 +132,14 @@ host.onPanel("server", (server: ServerState) => {
       : []),
     element("p", { class: "note", text: state === "failed" ? again : "It is started again." }),
   );
+});
+host.onPanel("dropped", (dropped: Record<string, number>) => {
+  for (const [name, count] of Object.entries(dropped)) {
+    const panel = byId(name === "messages" ? "context" : name);
+    let note = panel.querySelector<HTMLElement>(":scope > .dropped");
+    if (!note) panel.prepend((note = element("p", { class: "note dropped" })));
+    note.textContent = `${plural(count, "message")} not shown: too many came at once.`;
+  }
 });
 host.onPanel("call", (call: ShownCall) => {
   showCall(byId("result"), call);

@@ -1,5 +1,5 @@
 /** How the last call went: its progress, its result as a person and as a model reads it. */
-import type { JsonObject } from "../json.js";
+import { isObject, type JsonObject } from "../json.js";
 import { element } from "../views_bundle.js";
 import { badge, folded, jsonBlock } from "./parts.js";
 import type { ShownCall } from "./tools.js";
@@ -18,15 +18,18 @@ function shown(block: Block): HTMLElement {
     const about = { class: "text", tabindex: "0", role: "region", "aria-label": "Text" };
     return element("pre", { ...about, text });
   }
-  const isPicture = type === "image" && /^image\/(png|jpeg|gif|webp)$/.test(String(mimeType));
-  if (isPicture && typeof data === "string") {
-    return element("img", { src: `data:${String(mimeType)};base64,${data}`, alt: "Image" });
+  const isPicture =
+    type === "image" &&
+    typeof mimeType === "string" &&
+    /^image\/(png|jpeg|gif|webp)$/.test(mimeType);
+  if (isPicture && typeof data === "string" && !data.includes("…")) {
+    return element("img", { src: `data:${mimeType};base64,${data}`, alt: "Image" });
   }
-  return jsonBlock(block, String(type));
+  return jsonBlock(block, typeof type === "string" ? type : "Content");
 }
 
 export function showCall(place: HTMLElement, call: ShownCall): void {
-  const { tool, state, progress, total, message, ms, result, error } = call;
+  const { tool, state, progress, total, message, ms, result, error, bytes } = call;
   const isError = state === "failed" || result?.isError === true;
   const word = isError && state === "done" ? "error" : state;
   const heading = element(
@@ -48,14 +51,18 @@ export function showCall(place: HTMLElement, call: ShownCall): void {
       element("p", { class: "row" }, bar, element("span", { text: `${words} ${message ?? ""}` })),
     );
   }
+  if (bytes !== undefined)
+    parts.push(element("p", { class: "note", text: `${bytes} bytes: shown in part.` }));
   if (error !== undefined) parts.push(element("p", { class: "problem", text: error }));
   if (result) parts.push(...resultParts(result));
   place.replaceChildren(...parts);
 }
 
 export function resultParts(result: JsonObject): Node[] {
-  const content = Array.isArray(result.content) ? (result.content as Block[]) : [];
-  const parts: Node[] = content.map(shown);
+  const content: unknown[] = Array.isArray(result.content) ? result.content : [];
+  const parts: Node[] = content.map((block) =>
+    isObject(block) ? shown(block) : jsonBlock(block, "Content"),
+  );
   if (result.structuredContent !== undefined) {
     parts.push(
       element("h4", { text: "structuredContent" }),

@@ -25,11 +25,22 @@ export type Field = Common &
   );
 
 const MAX_DEPTH = 6; // schemas may refer to themselves
+const MAX_FIELDS = 300; // of a form; what is beyond is JSON
+const MAX_OPTIONS = 2000; // of a choice
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value ? value : undefined;
 const numberOf = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined;
+
+/** A part of a reference; one that is not encoded as in an address is taken as it is. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
 
 /** Follow references within the schema. What is beside a reference counts as well. */
 function resolve(schema: unknown, root: JsonObject): JsonObject | undefined {
@@ -41,7 +52,7 @@ function resolve(schema: unknown, root: JsonObject): JsonObject | undefined {
     if (!$ref.startsWith("#/")) return undefined;
     let target: unknown = root;
     for (const part of $ref.slice(2).split("/")) {
-      const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+      const key = decoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
       target = isObject(target) && Object.hasOwn(target, key) ? target[key] : undefined;
     }
     if (!isObject(target)) return undefined;
@@ -60,7 +71,7 @@ function given<Value extends object>(value: Value): Value {
 /** The field for a schema; `name` is its title if it has none. */
 export function fieldOf(
   schema: unknown,
-  { name = "", required = true, root, depth = 0 }: FieldOptions = {},
+  { name = "", required = true, root, depth = 0, left = { fields: MAX_FIELDS } }: FieldOptions = {},
 ): Field {
   const whole = root ?? (isObject(schema) ? schema : {});
   const found = resolve(schema, whole);
@@ -71,11 +82,14 @@ export function fieldOf(
     default: found && "default" in found ? found.default : undefined,
   });
   if (!found || depth > MAX_DEPTH) return { ...common, kind: "json" };
-  const below = { root: whole, depth: depth + 1 };
+  const below = { root: whole, depth: depth + 1, left };
   if ("const" in found) return { ...common, kind: "choice", options: [found.const] };
-  if (Array.isArray(found.enum)) return { ...common, kind: "choice", options: found.enum };
+  if (Array.isArray(found.enum) && found.enum.length <= MAX_OPTIONS)
+    return { ...common, kind: "choice", options: found.enum };
   const alternatives = found.oneOf ?? found.anyOf;
   if (Array.isArray(alternatives)) {
+    if (alternatives.length > left.fields) return { ...common, kind: "json" };
+    left.fields -= alternatives.length;
     const variants = alternatives.filter((each) => !isNull(each, whole));
     if (variants.length === 1) {
       const only = fieldOf(variants[0], { name, required: false, ...below });
@@ -98,6 +112,8 @@ interface FieldOptions {
   required?: boolean;
   root?: JsonObject;
   depth?: number;
+  /** How many fields the form may still have. */
+  left?: { fields: number };
 }
 
 const isNull = (schema: unknown, root: JsonObject): boolean =>
@@ -107,7 +123,7 @@ function typed(
   type: unknown,
   found: JsonObject,
   common: Common,
-  below: { root: JsonObject; depth: number },
+  below: { root: JsonObject; depth: number; left: { fields: number } },
 ): Field {
   switch (type) {
     case "string":
@@ -142,10 +158,13 @@ function typed(
         const isOpen = found.additionalProperties !== false && below.depth > 1;
         return isOpen ? { ...common, kind: "json" } : { ...common, kind: "group", fields: {} };
       }
-      const names = Array.isArray(found.required) ? found.required : [];
+      const { left } = below;
+      if (Object.keys(properties).length > left.fields) return { ...common, kind: "json" };
+      left.fields -= Object.keys(properties).length;
+      const names = new Set<unknown>(Array.isArray(found.required) ? found.required : []);
       const fields = Object.entries(properties).map(([key, each]): [string, Field] => [
         key,
-        fieldOf(each, { name: key, required: names.includes(key), ...below }),
+        fieldOf(each, { name: key, required: names.has(key), ...below }),
       ]);
       return { ...common, kind: "group", fields: Object.fromEntries(fields) };
     }

@@ -29,6 +29,8 @@ export interface ShownCall {
   result?: JsonObject;
   error?: string;
   ms?: number;
+  /** How long it is, if it is shown in part. */
+  bytes?: number;
 }
 
 const SHAPES: [ServerTool["shape"], string][] = [
@@ -207,8 +209,7 @@ export class Tools {
       problem.textContent = entered.problem;
       return;
     }
-    const faults = this.#form.faults(entered.value);
-    problem.textContent = faults.length > 0 ? `Called, though ${faults.join("; ")}` : "";
+    problem.textContent = "";
     calls += 1;
     const call = `call-${calls}`;
     this.#host

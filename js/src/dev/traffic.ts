@@ -1,7 +1,7 @@
 /** The panel of the traffic: live, or that of a recorded file. */
 import { element } from "../views_bundle.js";
 import type { DevHost } from "./host.js";
-import { badge, button, jsonBlock } from "./parts.js";
+import { badge, button, jsonBlock, plural } from "./parts.js";
 import { readRecord, TrafficLog, writeRecord, type Recorded, type Row } from "./traffic_log.js";
 import { VirtualList } from "./virtual_list.js";
 
@@ -43,6 +43,7 @@ export class Traffic {
   readonly #leg = element("select", { "aria-label": "Which messages" });
   readonly #bad = element("input", { type: "checkbox", id: "only-bad" });
   readonly #about = element("span", { class: "quiet", role: "status" });
+  readonly #wrong = element("span", { class: "problem", role: "alert" }); // with an opened file
   readonly #back: HTMLButtonElement;
   #log = this.#live; // what is shown
   #isDue = false;
@@ -88,6 +89,7 @@ export class Traffic {
       }),
       this.#back,
       this.#about,
+      this.#wrong,
     );
     const due = (): void => {
       this.#due();
@@ -131,6 +133,7 @@ export class Traffic {
 
   #show(log: TrafficLog): void {
     this.#log = log;
+    this.#wrong.textContent = "";
     this.#back.hidden = log === this.#live;
     this.#detail.replaceChildren();
     this.#due();
@@ -140,9 +143,14 @@ export class Traffic {
     const [file] = input.files ?? [];
     if (!file) return;
     const log = new TrafficLog();
-    log.add(readRecord(await file.text()));
+    const { messages, bad } = readRecord(await file.text());
+    log.add(messages);
     input.value = "";
     this.#show(log);
+    if (bad.length > 0) {
+      const count = plural(bad.length, "line");
+      this.#wrong.textContent = `${count} left out: no message of a record, first line ${bad[0]}`;
+    }
     if (log.rows[0]) this.#list.choose(log.rows[0]);
     this.#list.element.focus();
   }

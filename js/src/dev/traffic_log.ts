@@ -38,6 +38,10 @@ const MAX_SEARCHED = 20_000; // characters of a message
 /** What a View may send before it has said who it is. */
 const EARLY = ["ui/initialize", "ping", "transom/notifications/problem", "notifications/message"];
 
+/** A value of a stranger as text: it may be an object without a text of its own. */
+const wordOf = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined ? "none" : JSON.stringify(value);
+
 function kindOf(message: unknown): Row["kind"] {
   if (!isObject(message)) return "other";
   if (typeof message.method === "string") return "id" in message ? "request" : "notification";
@@ -47,21 +51,29 @@ function kindOf(message: unknown): Row["kind"] {
 /** Whether a line of a file is one of a record. */
 export const isRecorded = (value: unknown): value is Recorded =>
   isObject(value) &&
+  typeof value.time === "string" &&
   typeof value.at === "number" &&
   typeof value.name === "string" &&
+  ["undefined", "string"].includes(typeof value.text) &&
+  ["undefined", "number"].includes(typeof value.left_out) &&
   (value.leg === "server" || value.leg === "view") &&
-  ["host", "server", "view"].includes(String(value.from));
+  (value.from === "host" || value.from === "server" || value.from === "view");
 
-/** The messages of a recorded file; lines that are none are left out. */
-export function readRecord(text: string): Recorded[] {
-  return text.split("\n").flatMap((line) => {
+/** The messages of a recorded file, and which lines, from 1, are none. */
+export function readRecord(text: string): { messages: Recorded[]; bad: number[] } {
+  const messages: Recorded[] = [];
+  const bad: number[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
     try {
       const value: unknown = JSON.parse(line);
-      return isRecorded(value) ? [value] : [];
+      if (isRecorded(value)) messages.push(value);
+      else if (!(isObject(value) && isObject(value.dropped))) bad.push(index + 1);
     } catch {
-      return [];
+      bad.push(index + 1);
     }
-  });
+  }
+  return { messages, bad };
 }
 
 export const writeRecord = (rows: readonly Row[]): string =>
@@ -115,7 +127,7 @@ export class TrafficLog {
       row.ms = request.ms = Math.round((entry.at - request.entry.at) * 10_000) / 10;
     } else row.problems.push("It answers no request that is open");
     const { error, result } = given;
-    if (isObject(error)) row.problems.push(`Error ${String(error.code)}: ${String(error.message)}`);
+    if (isObject(error)) row.problems.push(`Error ${wordOf(error.code)}: ${wordOf(error.message)}`);
     else if (isObject(result) && result.isError === true) row.problems.push("The tool failed");
   }
 
@@ -127,7 +139,7 @@ export class TrafficLog {
     const isEarly = !begun.has("ui/initialize") && !EARLY.includes(method);
     if (entry.from === "view" && isEarly && row.kind !== "other")
       row.problems.push("The View sent it before ui/initialize");
-    const needs = { "ui/notifications/tool-result": "ui/notifications/tool-input" }[method];
+    const needs = method === "ui/notifications/tool-result" ? "ui/notifications/tool-input" : "";
     if (needs && !begun.has(needs)) row.problems.push(`It was sent before ${needs}`);
     begun.add(method);
     this.#begun.set(entry.name, begun);

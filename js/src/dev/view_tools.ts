@@ -11,7 +11,7 @@ interface ViewTool {
   state: "enabled" | "disabled" | "unavailable";
   reason?: string | null;
   lazy?: boolean;
-  visibility?: string[];
+  visibility?: unknown[];
   description?: string;
   inputSchema?: JsonObject;
   annotations?: JsonObject;
@@ -115,7 +115,9 @@ export class ViewTools {
     });
     choose.setAttribute("aria-pressed", String(this.#chosen === name));
     choose.disabled = state === "unavailable";
-    const only = visibility.length === 1 ? [badge(`${visibility[0]} only`)] : [];
+    const [sole] = visibility;
+    const isSole = visibility.length === 1 && typeof sole === "string";
+    const only = isSole ? [badge(`${sole} only`)] : [];
     const line = [choose, badge(state, STATES[state]), ...(lazy ? [badge("lazy")] : []), ...only];
     const why = reason ? [element("p", { class: "note", text: reason })] : [];
     return element("div", {}, element("p", { class: "row" }, ...line), ...why);

@@ -2,7 +2,8 @@
 
 1. A panel has one value, which the page shows; a log has entries, of which the last are kept.
 2. A page that connects, again or for the first time, gets all of them.
-3. Logs are sent in batches: a View can cause as many entries as it likes.
+3. Servers and Views choose how much they say. A value that is too long is shown in part, of a log
+   only so much is taken in a second, and all of it together is less than a page's link holds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Self
+from itertools import islice
+from typing import Any, Self, cast
 
 import msgspec
 
@@ -32,27 +34,82 @@ Request = Callable[[dict[str, Any]], Awaitable[object]]
 
 _SEND_AFTER = 0.04
 _MAX_ENTRIES = 10_000
-_MAX_LOG = 16 * 1024 * 1024  # bytes of one log
+# A link ends when 64 MB wait in it, where a character can take four bytes: what a page is sent when
+# it connects, all panels and logs, has to stay well below 16 MB.
+_MAX_PANEL = 1024 * 1024
+_MAX_LOG = 1024 * 1024
+_MAX_TRAFFIC = 5 * 1024 * 1024
 _MAX_MESSAGE = 256 * 1024  # bytes of a message that the page shows
+_MAX_REPLY = 10 * 1024 * 1024
+_WINDOW = 1.0  # seconds, in which a log takes so many entries and bytes
+_MAX_IN_WINDOW, _MAX_BYTES_IN_WINDOW = 500, 2 * 1024 * 1024
+# Characters of a text, members of a list or object, and levels, of what is too long to be shown.
+_CUTS = ((256 * 1024, 5000, 50), (32 * 1024, 1000, 20), (2000, 200, 10), (200, 50, 5), (32, 16, 3))
 _AT_ONCE = 500  # entries in a message
 _MAX_REQUESTS = 100
+
+
+def _fitting(value: Any, max_bytes: int) -> Any:
+    """A value, or what of it can be shown; an object then says in `bytes` how long it is."""
+    size = len(msgspec.json.encode(value))
+    if size <= max_bytes:
+        return value
+    shown = value
+    for cut in _CUTS:
+        shown = _cut(value, *cut)
+        if len(msgspec.json.encode(shown)) <= max_bytes:
+            break
+    return {**cast("dict[str, Any]", shown), "bytes": size} if isinstance(shown, dict) else shown
+
+
+def _cut(value: Any, characters: int, members: int, levels: int) -> Any:
+    if isinstance(value, str) and len(value) > characters:
+        return f"{value[:characters]}… {len(value) - characters} more characters"
+    if isinstance(value, list):
+        some = cast("list[Any]", value)[: members if levels else 0]
+        return [_cut(each, characters, members, levels - 1) for each in some]
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {
+            key: _cut(each, characters, members, levels - 1)
+            for key, each in islice(items, members if levels else 0)
+            if len(key) <= characters
+        }
+    return value
 
 
 class _Log:
     """The last entries of a log, as JSON, and those that the page has not been sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int) -> None:
         self.kept: deque[msgspec.Raw] = deque()
         self.bytes = 0
         self.unsent = 0
+        self.dropped = 0
+        """How many entries were not taken: too many came at once."""
+        self._max_bytes = max_bytes
+        self._window_began = -_WINDOW
+        self._in_window = self._bytes_in_window = 0
 
     def add(self, entry: object) -> None:
         """Add an entry, and forget the oldest ones for which there is no room."""
+        now = time.monotonic()
+        if now - self._window_began >= _WINDOW:
+            self._window_began, self._in_window, self._bytes_in_window = now, 0, 0
+        if self._in_window >= _MAX_IN_WINDOW or self._bytes_in_window >= _MAX_BYTES_IN_WINDOW:
+            self.dropped += 1
+            return
         data = msgspec.Raw(msgspec.json.encode(entry))
+        if len(data) > _MAX_MESSAGE:
+            data = msgspec.Raw(
+                msgspec.json.encode(_fitting(msgspec.json.decode(data), _MAX_MESSAGE))
+            )
+        self._in_window += 1
+        self._bytes_in_window += len(data)
         self.kept.append(data)
         self.bytes += len(data)
         self.unsent += 1
-        while len(self.kept) > _MAX_ENTRIES or (self.bytes > _MAX_LOG and len(self.kept) > 1):
+        while len(self.kept) > _MAX_ENTRIES or self.bytes > self._max_bytes:
             self.bytes -= len(self.kept.popleft())
         self.unsent = min(self.unsent, len(self.kept))
 
@@ -130,8 +187,8 @@ class DevPage(PagePanels, TrafficListener):
     # --- what it shows -----------------------------------------------------------------------
 
     def set(self, panel: str, value: object) -> None:
-        """Show another value."""
-        shown = msgspec.to_builtins(value)
+        """Show another value, or as much of it as can be shown."""
+        shown = _fitting(msgspec.to_builtins(value), _MAX_PANEL)
         if panel not in self._panels or self._panels[panel] != shown:
             self._panels[panel] = shown
             self.stage.send({"do": "panel", "name": panel, "value": shown})
@@ -142,7 +199,9 @@ class DevPage(PagePanels, TrafficListener):
 
     def add(self, log: str, entry: object) -> None:
         """Add an entry to a log."""
-        self._logs.setdefault(log, _Log()).add(entry)
+        if log not in self._logs:
+            self._logs[log] = _Log(_MAX_TRAFFIC if log == "traffic" else _MAX_LOG)
+        self._logs[log].add(entry)
         self._sending.trigger()
 
     def on_message(self, message: TrafficMessage) -> None:
@@ -157,6 +216,9 @@ class DevPage(PagePanels, TrafficListener):
         self.stage.send({"do": "log", "name": log, "entries": [], "clear": True})
 
     def _send_logs(self) -> None:
+        dropped = {name: log.dropped for name, log in self._logs.items() if log.dropped}
+        if dropped:
+            self.set("dropped", dropped)
         for name, log in self._logs.items():
             entries = log.take_unsent()
             for start in range(0, len(entries), _AT_ONCE):
@@ -194,7 +256,11 @@ class DevPage(PagePanels, TrafficListener):
             self._reply(request, error="It failed: the terminal of transom dev says why")
             raise
         else:
-            self._reply(request, result=result)
+            size = len(msgspec.json.encode(result))
+            if size > _MAX_REPLY:
+                self._reply(request, error=f"It has {size} bytes: too many to show")
+            else:
+                self._reply(request, result=result)
 
     def _reply(self, request: dict[str, Any], **answer: object) -> None:
         self.stage.send({"do": "reply", "id": request.get("id"), **answer})

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from transom.background import Background, logs_errors, stop
+from transom.background import Background, Debounced, logs_errors, stop
 from transom.check.doctor import diagnose
 from transom.check.host_profiles import PLAIN, HostProfile, host_profile, host_profiles
 from transom.connections.targets import Target
@@ -36,6 +36,7 @@ from transom.dev.starting import ServerStarter
 from transom.errors import ProtocolError, TransomError
 from transom.host.policy import Allow, ApprovalRequest, Decision, Deny
 from transom.protocol.peer import Progress
+from transom.types import ToolResult
 from transom.web.local_stage import OpenPage
 from transom.web.mounted_views import Violation
 from transom.web.seat import Seat
@@ -45,6 +46,8 @@ _log = logging.getLogger("transom.dev")
 _PAUSE = 0.5  # seconds until a server that has ended is started again, the first time
 _LONGEST_PAUSE = 30.0
 _RUNS_WELL = 10.0  # seconds after which its end is the first one again
+_SHOW_PROGRESS_EVERY = 0.1  # seconds
+_MAX_PROGRESS_TEXT = 500
 _AFTER_CALL = 1.0  # seconds in which a change may still come from a call
 _MAX_REPEATS = 4  # of a call, if each may come from the one before
 
@@ -260,18 +263,26 @@ class DevSession:
         if shape_of(tool) == "opens":
             self._last_view_call = call
 
-        def on_progress(progress: Progress) -> None:
-            self._show_call(
-                call,
-                "running",
-                progress=progress.progress,
-                total=progress.total,
-                message=progress.message,
-            )
+        last: dict[str, Any] = {}
 
-        return await self._follow(
-            call, run.call(tool, call.arguments, on_progress, streamed=call.streamed)
-        )
+        def show() -> None:
+            self._show_call(call, "running", **last)
+
+        showing = Debounced(show, logs_errors(_log), delay=_SHOW_PROGRESS_EVERY)
+
+        def on_progress(progress: Progress) -> None:
+            message = (progress.message or "")[:_MAX_PROGRESS_TEXT]
+            last.update(progress=progress.progress, total=progress.total, message=message)
+            showing.trigger()
+
+        async def calling() -> ToolResult:
+            try:
+                return await run.call(tool, call.arguments, on_progress, streamed=call.streamed)
+            finally:
+                showing.flush()
+                showing.close()
+
+        return await self._follow(call, calling())
 
     async def _view_call(self, arguments: dict[str, Any]) -> object:
         call = msgspec.convert(arguments, CallRequest)
@@ -291,7 +302,7 @@ class DevSession:
             if caller is not None and caller.cancelling():  # not the call, but who waits for it
                 raise
             return {"cancelled": True}
-        except TransomError as error:
+        except (TransomError, msgspec.MsgspecError) as error:  # or a result that is not valid
             text = error.message if isinstance(error, ProtocolError) else str(error)
             self._show_call(call, "failed", error=text, ms=_since(began))
             return {"error": text}
