@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.check.fake import URI, Server, error, page, result, tool
+from transom.server.resource import inline_transom
 
 SHOW = tool("show_orders", _meta={"ui": {"resourceUri": URI}})
 
@@ -144,6 +145,15 @@ SHOWN = [
         where="import { App }",
     ),
     Broken(
+        "transom-import",
+        shows(
+            '<!doctype html><p>Orders</p>\n<script type="module">\n'
+            'import { App } from "transom";\nnew App({}).connect();</script>'
+        ),
+        "views.add",
+        where="import { App }",
+    ),
+    Broken(
         "csp-script",
         shows(
             '<!doctype html><p>Orders</p>\n<script type="module">\n'
@@ -172,6 +182,17 @@ SHOWN = [
         "never-connects",
         shows("<!doctype html><p>Orders</p><script>\nclass App {}\nnew App();</script>"),
         where="new App()",
+    ),
+    Broken(
+        "never-connects",
+        shows(
+            inline_transom(
+                '<!doctype html><p>Orders</p>\n<script type="module">\n'
+                'import { App } from "transom";\nconst app = new App({});</script>'
+            )
+        ),
+        where="const app = new App({})",
+        also="with transom.js in the page",
     ),
     Broken(
         "openai-api",
@@ -336,6 +357,17 @@ SHOWN = [
         shows(html('\nfetch("https://api.example.com/orders").then(connect);')),
         where="api.example.com",
         also="before it connects",
+    ),
+    Broken(
+        "csp-script",
+        shows(
+            html(
+                "\nnew Chart();\nconnect();",
+                head='\n<script src="https://cdn.example.com/chart.js"></script>',
+            )
+        ),
+        where="chart.js",
+        also="whose name an error says",
     ),
     Broken(
         "csp-img",

@@ -9,11 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import pytest
 
 from tests.check.doctor_servers import HEALTHY, SHOWN, UNOPENED, Broken, html, shows, when_ready
 from tests.check.fake import SHOW, Server, tool
-from transom.check.causes import SeenView, ViewFacts, cause_texts, causes
+from transom.check.causes import Exchange, SeenView, ViewFacts, cause_texts, causes
 from transom.check.doctor import Diagnosis, diagnose
 from transom.check.facts import ListedTool, ServedResource
 from transom.check.host_profiles import host_profile
@@ -21,6 +22,7 @@ from transom.check.observing import BrowserWatch
 from transom.connections import ServerConnection, connect
 from transom.errors import NotConnected, UsageError
 from transom.host.ui_resource import view_uri
+from transom.server.resource import inline_transom
 from transom.types import ViewProblem
 from transom.web import HeadlessRenderer
 
@@ -239,6 +241,79 @@ def test_what_every_page_may_use_in_a_host_is_no_cause_there():
     view = SeenView(initialized=True, blocked=blocked)
     assert [cause.id for cause in causes(seen(view), PLAIN)] == ["csp-script"]
     assert causes(seen(view), host_profile("claude")) == []
+
+
+def ids(view: SeenView, page: str = html(), *tools: ListedTool) -> list[str]:
+    facts = msgspec.structs.replace(seen(view, page), tools=tools)
+    return [cause.id for cause in causes(facts, PLAIN)]
+
+
+def with_transom(script: str) -> str:
+    return inline_transom(
+        '<!doctype html><p>Orders</p>\n<script type="module">\nimport { App } from "transom";\n'
+        f"{script}\n</script>"
+    )
+
+
+def test_the_library_that_is_in_a_page_is_not_taken_for_what_its_author_wrote():
+    page = with_transom("const app = new App({});\napp.ontoolresult = draw;")
+    [cause] = causes(seen(SeenView(initialized=False), page), PLAIN)
+    assert cause.id == "never-connects"
+    assert cause.line is not None
+    assert page.splitlines()[cause.line - 1] == "const app = new App({});"
+    calling = with_transom("const app = new App({});\nif (window.never) app.connect();")
+    [cause] = causes(seen(SeenView(initialized=False), calling), PLAIN)
+    assert cause.id == "handshake-not-begun"
+    assert cause.line is not None
+    assert "window.never" in calling.splitlines()[cause.line - 1]
+    # What is no line of the library stays.
+    bundled = "<!doctype html><script>\nglobalThis.transom={};new App().connect()\n</script>"
+    assert ids(SeenView(initialized=False), bundled) == ["handshake-not-begun"]
+
+
+@pytest.mark.parametrize("initialized", [False, True])
+def test_what_is_blocked_goes_before_the_error_that_it_leads_to(initialized: bool):
+    def first(said: str, *blocked: tuple[str, str], kind: Any = "error") -> list[str]:
+        problems = (ViewProblem(kind, said),)
+        return ids(SeenView(initialized=initialized, problems=problems, blocked=blocked))
+
+    error = "page-error" if initialized else "script-error"
+    chart = ("script-src-elem", "https://cdn.example.com/chart.js")
+    prices = ("connect-src", "https://api.example.com/prices")
+    style = ("style-src-elem", "https://css.example.com/a.css")
+    assert first("ReferenceError: Chart is not defined", chart) == ["csp-script", error]
+    assert first("TypeError: can't access property of undefined", prices) == ["csp-connect", error]
+    assert first("Chart is not defined", ("missing", "chart.js")) == ["file-missing", error]
+    said = "Error: no https://css.example.com/a.css"
+    assert first(said, style, kind="rejection") == ["csp-style", "unhandled-rejection"]
+    # An error that says what it is about is not about something else.
+    assert first("SyntaxError: Unexpected token", chart) == ["syntax-error", "csp-script"]
+    assert first("ReferenceError: draw is not defined", style) == [error, "csp-style"]
+
+
+def test_a_refused_call_goes_before_the_rejection_that_it_leads_to():
+    entry = tool("count", _meta={"ui": {"visibility": ["model"]}})
+    said = "Tool count may not be called by a View: its visibility lacks 'app'"
+    call = Exchange("tools/call", {"name": "count"}, (-32000, said))
+
+    def found(*messages: str) -> list[str]:
+        problems = tuple(ViewProblem("rejection", each) for each in messages)
+        view = SeenView(initialized=True, sent=(call,), problems=problems)
+        return ids(view, html(), ListedTool.from_entry(1, entry))
+
+    assert found(f"Error: {said}") == ["call-denied", "unhandled-rejection"]
+    assert found("Error: no orders") == ["unhandled-rejection", "call-denied"]
+    assert "leave visibility out" not in cause_texts()["call-denied"].fix
+
+
+def test_a_page_that_asks_for_transom_and_does_not_get_it_is_told_who_puts_it_there():
+    said = 'TypeError: Failed to resolve module specifier "transom". Relative references must start'
+    imports = SeenView(initialized=False, problems=(ViewProblem("error", said),))
+    loads = SeenView(initialized=False, blocked=(("missing", "./transom.js"),))
+    for view in (imports, loads):
+        [cause] = causes(seen(view), PLAIN)
+        assert cause.id == "transom-import"
+        assert cause.fix.index("views.add") < cause.fix.index("bundle")
 
 
 async def test_a_tool_that_does_not_exist_or_is_one_of_several_is_not_a_cause():

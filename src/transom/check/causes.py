@@ -200,7 +200,10 @@ def causes(facts: ViewFacts, profile: HostProfile) -> list[Cause]:
     if facts.tool is not None and facts.tool.app_only:
         evidence = '_meta.ui.visibility is ["app"]'
         found.insert(0, _cause("app-only", evidence, tool=facts.tool.name))
-    return list({cause.id: cause for cause in reversed(found)}.values())[::-1]
+    first: dict[str, Cause] = {}
+    for cause in found:
+        first.setdefault(cause.id, cause)
+    return list(first.values())
 
 
 # --- what keeps it from opening ------------------------------------------------------------------
@@ -271,7 +274,8 @@ class _Case:
         self.facts = facts
         self.view = view
         self.profile = profile
-        self.page = facts.page
+        self.page = _without_library(facts.page)
+        """What its author wrote, on the same lines."""
         resource = facts.resource
         self.scan = None if resource is None else resource.scan
         ui = {} if resource is None else resource.effective_ui
@@ -292,6 +296,15 @@ class _Case:
     def blocked(self, directive: str) -> list[str]:
         """What this part of the View's policy blocked."""
         return [url for name, url in self.view.blocked if name == directive]
+
+
+def _without_library(page: str) -> str:
+    """The page without the transom.js that its server put into it, which is one line of it."""
+    mark = page.find("globalThis.transom={")
+    start, end = page.rfind("<script>", 0, max(mark, 0)), page.find("</script>", mark)
+    if mark < 0 or start < 0 or end < 0 or "\n" in page[start:end]:
+        return page
+    return page[:start] + page[end + len("</script>") :]
 
 
 _Rule = Callable[[_Case], Iterator[Cause]]
@@ -334,9 +347,33 @@ _UNDEFINED = re.compile(r"of (undefined|null)\b|(is|are) (undefined|null)\b|is n
 _DENIED = re.compile(r"NotAllowedError|permissions? policy|Permission denied", re.IGNORECASE)
 
 
+_MISSING = re.compile(r"is not (defined|a function|a constructor)|Can't find variable")
+_URL = re.compile(r"https?://[^\s'\"<>)]+")
+
+
 def _errors(case: _Case) -> Iterator[Cause]:
     for problem in case.view.errors[:_MAX_ERRORS]:
-        yield _of_error(case, problem)
+        cause = _of_error(case, problem)
+        if cause.id in ("page-error", "script-error", "unhandled-rejection"):
+            yield from _reasons(case, problem.message)
+        yield cause
+
+
+def _reasons(case: _Case, said: str) -> Iterator[Cause]:
+    """What was refused or blocked, and led to an error that says this."""
+    for call, cause in _failed_calls(case):
+        if call.error is not None and call.error[1] and call.error[1] in said:
+            yield cause
+    lacks = _MISSING.search(said) or _UNDEFINED.search(said)
+    if lacks and any(
+        urlsplit(each).path.endswith((".js", ".mjs")) for each in case.blocked("missing")
+    ):
+        yield from _files(case)
+    urls = tuple(f" {url}" for url in _URL.findall(said))
+    for cause in _csp(case):
+        loads = cause.id == "csp-script" or (cause.id == "csp-connect" and _UNDEFINED.search(said))
+        if (lacks and loads) or cause.evidence[0].endswith(urls):
+            yield cause
 
 
 def _of_error(case: _Case, problem: ViewProblem) -> Cause:
@@ -346,7 +383,8 @@ def _of_error(case: _Case, problem: ViewProblem) -> Cause:
         return why if why.line is not None else msgspec.structs.replace(why, **at._asdict())
     if found := _IMPORT.search(said):
         at = case.at(f'"{found[1]}"', f"'{found[1]}'")
-        return _cause("bare-import", said, at=at, name=found[1])
+        id = "transom-import" if found[1] == "transom" else "bare-import"
+        return _cause(id, said, at=at, name=found[1])
     if found := _EXPORT.search(said):
         return _cause("wrong-import", said, at=at, name=found[1])
     if found := _STORAGE.search(said):
@@ -381,7 +419,8 @@ def _truncated(case: _Case) -> Cause | None:
     for name in ("script", "style"):
         begin = low.rfind(f"<{name}")
         if begin > low.rfind(f"</{name}"):
-            evidence = f"it has {len(page)} characters, and no </{name}> after its last <{name}>"
+            length = len(case.facts.page)
+            evidence = f"it has {length} characters, and no </{name}> after its last <{name}>"
             at = case.at(page[begin:])
             return _cause("page-truncated", evidence, at=at, what=f"<{name}>")
     begin = page.rfind("<")
@@ -470,7 +509,7 @@ def _not_begun(case: _Case) -> Iterator[Cause]:
         yield cut
     elif case.scan.scripts == 0:
         yield _cause("no-script", "no ui/initialize came, and the page has no <script>")
-    elif "openai" in page and "ui/initialize" not in page:
+    elif "openai" in page and "ui/initialize" not in case.facts.page:
         at = case.at("window.openai", "openai")
         yield _cause("openai-api", "the page mentions openai, and no ui/initialize came", at=at)
     elif not _CONNECTS.search(page):
@@ -500,8 +539,10 @@ def _files(case: _Case) -> Iterator[Cause]:
     if missing := case.blocked("missing"):
         built = not any(urlsplit(each).path.endswith(_SOURCES) for each in missing)
         id = "file-missing" if built else "page-not-built"
+        if missing[0].removeprefix("./") == "transom.js":
+            id = "transom-import"
         evidence = [f"there is no {each}" for each in missing[:5]]
-        yield _cause(id, *evidence, at=case.at(missing[0]), file=missing[0])
+        yield _cause(id, *evidence, at=case.at(missing[0]), file=missing[0], name=missing[0])
 
 
 def _scripts(case: _Case) -> Iterator[Cause]:
@@ -618,6 +659,10 @@ def _late_handler(case: _Case) -> Iterator[Cause]:
 
 
 def _calls(case: _Case) -> Iterator[Cause]:
+    yield from (cause for _, cause in _failed_calls(case))
+
+
+def _failed_calls(case: _Case) -> Iterator[tuple[Exchange, Cause]]:
     known = {tool.name: tool for tool in case.facts.tools}
     for call in case.view.sends("tools/call"):
         if call.error is None or "serverTools" not in (case.profile.capabilities or "serverTools"):
@@ -627,12 +672,12 @@ def _calls(case: _Case) -> Iterator[Cause]:
         at = case.at(f'"{name}"', f"'{name}'")
         if name not in known:
             has = f"the server has {', '.join(known)}"
-            yield _cause("call-unknown", said, has, at=at, tool=name)
+            yield call, _cause("call-unknown", said, has, at=at, tool=name)
         elif "app" not in known[name].visibility:
             visible = f"_meta.ui.visibility is {list(known[name].visibility)}"
-            yield _cause("call-denied", said, visible, at=at, tool=name)
+            yield call, _cause("call-denied", said, visible, at=at, tool=name)
         else:
-            yield _cause("call-failed", said, at=at, tool=name)
+            yield call, _cause("call-failed", said, at=at, tool=name)
 
 
 def _lacks_structure(case: _Case) -> bool:
@@ -765,9 +810,9 @@ def _unexplained(case: _Case) -> Iterator[Cause]:
 _UNCONNECTED: tuple[_Rule, ...] = (
     _gone,
     _files,
-    _scripts,
     _errors,
     _module_errors,
+    _scripts,
     _unreachable,
     _wrong_target,
     _wrong_messages,
