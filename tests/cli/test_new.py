@@ -1,8 +1,12 @@
 """`transom new`: each project is checked, and its own test passes."""
 
 import asyncio
+import json
+import re
 import runpy
+import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +17,14 @@ from tests.testing.test_plugin import PLUGINS
 from transom.check import Calling, Options, check
 from transom.cli.author_options import Template
 from transom.cli.new import write_project
+from transom.cli.options import find_command
 from transom.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
-FILES = {"README.md", "page.html", "pyproject.toml", "server.py", "test_server.py"}
+FILES = {".gitignore", "README.md", "page.html", "pyproject.toml", "server.py", "test_server.py"}
+
+KNOWN = (["pytest"], ["cd", "page"], ["npm", "install"], ["playwright", "install", "chromium"])
+"""Commands of others."""
 
 
 async def findings(project: Path) -> list[Any]:
@@ -35,6 +43,38 @@ async def test_a_new_project_keeps_every_rule(template: Template, tmp_path: Path
     texts = "".join(file.read_text() for file in written if "transom/" not in str(file))
     assert "my-view" not in texts
     assert "Shopping list" in texts
+
+
+COMMAND = re.compile(r"^\$ ([^#\n]+)|`((?:transom|pip|npm|playwright) [^`]+)`", re.MULTILINE)
+
+
+@pytest.mark.parametrize("template", ["plain", "react", "fastmcp"])
+def test_every_command_in_the_readme_of_a_new_project_can_be_run(
+    template: Template, tmp_path: Path
+):
+    project = tmp_path / "shopping"
+    write_project(project, template)
+    found = [
+        shlex.split(line or text)
+        for line, text in COMMAND.findall((project / "README.md").read_text())
+    ]
+    programs = [words[0] for words in found]
+    assert programs.count("transom") >= 4
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for program, *words in found:
+        if program == "transom":
+            command, rest = find_command([{"CLIENT": "cursor"}.get(each, each) for each in words])
+            command.read(rest)
+            assert command.name != "gateway install" or "--client" in rest
+        elif program == "npm" and words[0] == "run":
+            scripts = json.loads((project / "page" / "package.json").read_text())["scripts"]
+            assert words[1] in scripts
+        elif program == "pip":
+            [package] = words[1:]
+            extra = package.removeprefix("/path/to/transom[").removesuffix("]")
+            assert extra in extras["optional-dependencies"], package
+        else:
+            assert [program, *words] in KNOWN
 
 
 def run_its_tests(pytester: pytest.Pytester, project: Path) -> None:

@@ -54,6 +54,7 @@ def write_project(folder: Path, template: Template) -> list[Path]:
     content: dict[str, str] = {}
     for each in dict.fromkeys(("plain", template)):
         content |= _content(files("transom.cli") / "templates" / each)
+    content[".gitignore"] = content.pop("gitignore")  # there, it would be one of Transom itself
     written: list[Path] = []
     for path, text in sorted(content.items()):
         file = folder / path
