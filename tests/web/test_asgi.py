@@ -61,6 +61,7 @@ def sandbox(stage: Stage, view_id: str) -> tuple[str, str]:
         ("/stage.js", "text/javascript"),
         ("/views.js", "text/javascript"),
         ("/stage.css", "text/css"),
+        ("/colours.css", "text/css"),
     ],
 )
 async def test_the_stage_is_served_with_headers_that_let_nobody_else_in(

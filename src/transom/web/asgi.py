@@ -126,7 +126,10 @@ def stage_app(
     return Starlette(
         routes=[
             Route("/", serve(f"{page}.html")),
-            *(Route(f"/{name}", serve(name)) for name in (f"{page}.js", "views.js", f"{page}.css")),
+            *(
+                Route(f"/{name}", serve(name))
+                for name in (f"{page}.js", "views.js", f"{page}.css", "colours.css")
+            ),
             WebSocketRoute("/socket", socket),
         ],
         exception_handlers={HTTPException: _missing},
