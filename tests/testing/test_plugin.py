@@ -165,6 +165,10 @@ def test_mistakes_are_explained(run):
         async def test_no_server_tool(views):
             await views.open(make_server(), "show_order")
 
+        async def test_tool_of_another_server(views):
+            await views.open(app=orders_view)  # with a tool `show`
+            await views.open(make_server(), "show")
+
         async def test_no_view(views):
             await views.open(make_server(), "count")
 
@@ -185,11 +189,12 @@ def test_mistakes_are_explained(run):
         def test_not_async(views):
             pass
     """)
-    done.assert_outcomes(failed=7, errors=1)
+    done.assert_outcomes(failed=8, errors=1)
     done.stdout.fnmatch_lines_random(
         [
             "*View page-1 has no tool chose; it has: get_selection, *, look; disabled: pay",
             "*The server has no tool show_order; it has: show_orders, count",
+            "*The server has no tool show; it has: show_orders, count",
             "*count opened no View: the tool links none",
             "*Give views.open a server, or html=..., or app=...",
             "*View page-1 should have the tools look, listen",

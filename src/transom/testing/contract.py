@@ -65,7 +65,7 @@ def contract_tests(server: Target, *, ignore: Collection[str] = ()) -> Callable[
         skipped = {skip.rule: skip.reason for skip in found.skipped}
         if found.failure is not None and rule in skipped:
             pytest.fail(f"The server could not be checked: {found.failure}", pytrace=False)
-        if rule in skipped:
+        if rule in skipped:  # it has nothing to check in this server, which is neither good nor bad
             pytest.skip(skipped[rule])
         if text := _described(found, rule):
             title = next(each.title for each in rules if each.id == rule)

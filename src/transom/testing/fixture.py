@@ -320,18 +320,22 @@ class ViewsFixture:
 
     async def _tool_name(self, host: Host, server: str, tool: str | None) -> str:
         """The host's name for a server's tool."""
-        tools = {each.name: each for each in await host.list_tools() if "⟦" not in each.name}
-        if tool is None:
-            opening = [name for name, each in tools.items() if links_view(each.meta)]
-            if len(opening) == 1:
-                return opening[0]
+        shown = {each.name for each in await host.list_tools()}
+        names: dict[str, str] = {}  # those that a model may call, by the server's name for each
+        opening: list[str] = []
+        for own, each in (await host.server(server).tools()).items():
+            name = next((given for given in (f"{server}__{own}", own) if given in shown), None)
+            if name is not None:
+                names[own] = name
+                opening += [own] if links_view(each.meta) else []
+        if tool is None and len(opening) != 1:
             found = f"these do: {', '.join(opening)}" if opening else "none does"
             raise AssertionError(f"Name the tool that opens a View; {found}")
-        for name in (f"{server}__{tool}", tool):
-            if name in tools:
-                return name
-        names = ", ".join(name for name in tools if "__" not in name) or "none"
-        raise AssertionError(f"The server has no tool {tool}; it has: {names}")
+        chosen = opening[0] if tool is None else tool
+        if chosen not in names:
+            has = ", ".join(names) or "none"
+            raise AssertionError(f"The server has no tool {chosen}; it has: {has}")
+        return names[chosen]
 
     def _why_not_opened(self, tool: str, result: ToolResult) -> str:
         note = (result.meta or {}).get("transom/view", {})

@@ -47,7 +47,7 @@ def pytest_load_initial_conftests(
         parser.getgroup("transom").addoption(
             "--update-views",
             action="store_true",
-            help="write the text and picture snapshots of Views anew, instead of comparing",
+            help="write the text and picture snapshots of Views, instead of comparing",
         )
     return result
 

@@ -13,7 +13,7 @@ class ViewFiles:
         file: the test's own.
         name: the test's name, with its parameters.
         output: the folder for what failed tests leave.
-        update: whether snapshots are written anew.
+        update: whether snapshots are written rather than compared.
     """
 
     def __init__(self, file: Path, name: str, output: Path | str, *, update: bool = False) -> None:
