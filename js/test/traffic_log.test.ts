@@ -55,6 +55,14 @@ test("errors, failed tools, answers to nothing and what is no JSON are problems"
   assert.equal(log.filtered({ ...ALL, isBad: true }).length, log.bad);
 });
 
+test("a subscription that ends with its server is no problem", () => {
+  const log = logOf(
+    line("server", "host", { id: 1, method: "subscriptions/listen" }),
+    line("server", "server", { id: 1, error: { code: -32000, message: "Connection closed" } }),
+  );
+  assert.equal(log.bad, 0);
+});
+
 test("a View that speaks before its handshake, or gets a result before its input, is noticed", () => {
   const log = logOf(
     line("view", "view", { method: "ui/notifications/size-changed" }),

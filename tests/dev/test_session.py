@@ -292,7 +292,7 @@ async def test_of_much_progress_the_last_is_shown_and_a_result_that_is_not_valid
 
 
 @pytest.mark.processes
-async def test_a_broken_file_is_shown_until_a_save_mends_it_and_a_server_that_ends_comes_back(
+async def test_a_broken_file_is_shown_until_a_save_fixes_it_and_a_server_that_ends_comes_back(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "fast.py"
@@ -303,6 +303,7 @@ async def test_a_broken_file_is_shown_until_a_save_mends_it_and_a_server_that_en
         assert 'fast.py", line 1' in failed["output"]
         assert "def broken(:" in failed["output"]
         save(file, ENDING)
+        await author.until("log", name="findings", clear=True)  # of what was there before
         tools = await author.until("panel", name="tools")
         assert [tool["name"] for tool in tools["value"]] == ["end", "ended"]
         assert (await author.server("running"))["ms"] > 0

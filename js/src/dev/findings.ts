@@ -43,7 +43,7 @@ const MAX_SHOWN = 500;
 const SEVERITY = { error: "bad", warn: "warn", info: "" };
 const QUIET = ["log"]; // kinds that are no problem by themselves
 
-/** A cause, the most likely one first: what it is, how that is known, and what mends it. */
+/** A cause, the most likely one first: what it is, how that is known, and the fix. */
 const causeOf = ({ text, fix, evidence = [], line, source }: Cause): HTMLElement =>
   element(
     "div",

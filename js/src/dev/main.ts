@@ -119,7 +119,7 @@ host.onPanel("server", (server: ServerState) => {
   const status = byId("server");
   status.dataset.state = state;
   const about = changed.length > 0 ? ` (${changed.join(", ")})` : "";
-  status.textContent = `${WORDS[state]}${about}${ms === undefined ? "" : ` · ${ms} ms`}`;
+  status.textContent = `${WORDS[state]}${about}${ms === undefined ? "" : `, up in ${(ms / 1000).toFixed(1)} s`}`;
   const failure = byId("failure");
   failure.hidden = state !== "failed" && state !== "lost";
   if (failure.hidden) return;

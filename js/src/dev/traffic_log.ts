@@ -126,6 +126,7 @@ export class TrafficLog {
       row.method = request.method;
       row.ms = request.ms = Math.round((entry.at - request.entry.at) * 10_000) / 10;
     } else row.problems.push("It answers no request that is open");
+    if (row.method === "subscriptions/listen") return; // answered when its server ends
     const { error, result } = given;
     if (isObject(error)) row.problems.push(`Error ${wordOf(error.code)}: ${wordOf(error.message)}`);
     else if (isObject(result) && result.isError === true) row.problems.push("The tool failed");

@@ -138,7 +138,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One sentence."""
     evidence: tuple[str, ...] = ()
     fix: str
-    """The change that mends it."""
+    """What to change."""
     line: int | None = None
     """Where in the page, if known: counted from 1."""
     column: int | None = None

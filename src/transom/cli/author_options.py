@@ -108,7 +108,7 @@ Say why a View stays blank, is blocked or cut off.
 
 It starts the server, calls the tool, opens its View in a browser without a window, and watches it
 for a few seconds. Then it names the causes in order of likelihood, each with what was seen and the
-change that mends it.
+change that fixes it.
 
 Exit codes: 0 nothing wrong was found, 1 at least one cause, 2 the server, the tool or the browser
 could not be started.""",

@@ -2,7 +2,7 @@
 
 1. A save starts a new run (`ServerRun`) while the View of the old one stays. When the new server is
    there, it takes over, and the last call that opened a View is made again.
-2. A server that does not start is shown with its output, until a save mends it. One that ends by
+2. A server that does not start is shown with its output, until a save fixes it. One that ends by
    itself is started again, after a pause that doubles; its last call is not made again.
 3. A call can write files that count as saves: after some in a row that came during or right after
    a call, the call is not made again either.
@@ -195,6 +195,8 @@ class DevSession:
             await self._show_failure(error)
             return
         before, self._run = self._run, run
+        if changed:
+            self.page.clear("findings")  # they are about what was there before the save
         try:
             self._set_profile(run)
             await run.show()

@@ -65,8 +65,9 @@ class WrittenCalls:
 
     def take(self, call_id: str | None, server: str, tool: Tool) -> Begun | None:
         """The View of a call that is made now, if it has one."""
-        key = call_id or "", server, tool.name
-        written = self._written.pop(key, None)
+        if call_id is None:
+            return None
+        written = self._written.pop((call_id, server, tool.name), None)
         return None if written is None else written.end()
 
     def close(self) -> None:

@@ -134,7 +134,7 @@ class RemoteHost(ToolHost):
 
     It has what an agent needs of a `Host`; the rest, such as adding servers, is only possible on
     the Host's own worker. Events: `on_tools_changed()`, and `on_message(view, blocks)`, as on a
-    `Host` that has no handler of its own for it; the agent that was connected last gets a message.
+    `Host` that has no handler of its own for it; the agent that asked for them last gets a message.
 
     Whatever is called raises what it does on a `Host`; `OutcomeUnknown` when the other worker was
     lost before it answered, so that a call may have had its effect; and another `BusError` or
@@ -352,7 +352,8 @@ class SharedHost:
         if notification.method == "host/messages":
             self._host.on_message.remove(self._forward)
             self._host.on_message(self._forward)
-            self._takers.append(session)
+            if session not in self._takers:
+                self._takers.append(session)
         elif notification.method == "host/arguments" and notification.params is not None:
             written = msgspec.json.decode(notification.params, type=_Arguments)
             self._host.stream_arguments(written.name, written.text, call_id=written.call_id)
