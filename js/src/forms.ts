@@ -39,13 +39,26 @@ const PATTERNS: Record<string, string> = {
   week: "^\\d{4}-W\\d\\d$",
 };
 
+/** A member of a form, also where one of its fields has that name. */
+function member<Key extends keyof HTMLFormElement>(
+  form: HTMLFormElement,
+  key: Key,
+): HTMLFormElement[Key] {
+  const value = Reflect.get(HTMLFormElement.prototype, key, form) as HTMLFormElement[Key];
+  return typeof value === "function" ? (value as CallableFunction).bind(form) : value;
+}
+
+const elementsOf = (form: HTMLFormElement): (Field | HTMLButtonElement)[] => [
+  ...(member(form, "elements") as unknown as Iterable<Field | HTMLButtonElement>),
+];
+
 /** The fields of a form by name; check boxes and radio buttons may share one. */
 function fieldsOf(form: HTMLFormElement): Map<string, Field[]> {
   const fields = new Map<string, Field[]>();
-  for (const field of form.elements as unknown as Iterable<Field>) {
+  for (const field of elementsOf(form) as Field[]) {
     const { name, type } = field;
-    const isReadOnly = "readOnly" in field && field.readOnly;
-    if (!name || NO_FIELDS.includes(type) || isReadOnly || field.matches(":disabled")) continue;
+    if (!name || NO_FIELDS.includes(type) || field.matches(":disabled")) continue;
+    if ("options" in field ? field.options.length === 0 : field.readOnly) continue;
     fields.set(name, [...(fields.get(name) ?? []), field]);
   }
   return fields;
@@ -60,17 +73,32 @@ const numberIn = (field: Field, attribute: string): number | undefined => {
 function numberSchema(field: Field): JsonObject {
   const [minimum, maximum, step] = ["min", "max", "step"].map((name) => numberIn(field, name));
   // Steps begin at the minimum, multiples at zero.
-  const multipleOf = step && (minimum ?? 0) % step === 0 ? step : undefined;
+  const multipleOf = step && step > 0 && (minimum ?? 0) % step === 0 ? step : undefined;
   return { type: "number", minimum, maximum, multipleOf };
 }
 
-function textSchema(field: Field): JsonObject {
+/** The pattern that a field has; as in HTML, one that is no regular expression is none. */
+function patternOf(field: Field): string | undefined {
   const own = field.getAttribute("pattern");
+  if (own === null) return undefined;
+  const pattern = `^(?:${own})$`;
+  try {
+    new RegExp(pattern, "u");
+    return pattern;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A length that a field has; -1 stands for none, and for one that is no number. */
+const lengthIn = (length: number): number | undefined => (length < 0 ? undefined : length);
+
+function textSchema(field: HTMLInputElement | HTMLTextAreaElement): JsonObject {
   return {
     type: "string",
-    pattern: PATTERNS[field.type] ?? (own === null ? undefined : `^(?:${own})$`),
-    minLength: numberIn(field, "minlength"),
-    maxLength: numberIn(field, "maxlength"),
+    pattern: PATTERNS[field.type] ?? patternOf(field),
+    minLength: lengthIn(field.minLength),
+    maxLength: lengthIn(field.maxLength),
   };
 }
 
@@ -137,7 +165,9 @@ function fill(fields: Field[], value: unknown): void {
 /** What is wrong with the fields, as the browser would tell the user. */
 const faultsIn = (form: HTMLFormElement): string[] =>
   [...fieldsOf(form)].flatMap(([name, [field]]) =>
-    form.noValidate || field!.validity.valid ? [] : `${name}: ${field!.validationMessage}`,
+    member(form, "noValidate") || field!.validity.valid
+      ? []
+      : `${name}: ${field!.validationMessage}`,
   );
 
 /** A call that waits for a form to be submitted. */
@@ -156,27 +186,26 @@ function submit(form: HTMLFormElement, given: JsonObject, { signal }: ToolExtra)
   for (const [name, fields] of fieldsOf(form)) {
     if (hasOwn(given, name)) fill(fields, given[name]);
   }
-  const isAutomatic = form.hasAttribute("toolautosubmit");
+  const isAutomatic = member(form, "hasAttribute")("toolautosubmit");
   const faults = isAutomatic ? faultsIn(form) : [];
   if (faults.length > 0) throw new ToolError(faults.join("\n"));
-  const buttons = [...(form.elements as unknown as Iterable<HTMLButtonElement>)];
-  const button = buttons.find(({ type }) => type === "submit");
+  const button = elementsOf(form).find(({ type }) => type === "submit");
   return new Promise((resolve, reject) => {
     const call = { _answer: resolve, _isSubmitted: false };
     calls.set(form, call);
     const end = (): void => {
       reject(new ToolError("The form was reset or the call was cancelled"));
     };
-    form.addEventListener("reset", end, { once: true });
+    member(form, "addEventListener")("reset", end, { once: true });
     signal.addEventListener("abort", end);
     if (!isAutomatic) {
-      (button ?? form).focus();
+      button?.focus();
       return;
     }
-    form.requestSubmit(button);
+    member(form, "requestSubmit")(button);
     if (call._isSubmitted) return;
     // The frame may not submit forms: the page's listeners do their work all the same.
-    form.dispatchEvent(new SubmitEvent("submit", { bubbles: true, cancelable: true }));
+    member(form, "dispatchEvent")(new SubmitEvent("submit", { bubbles: true, cancelable: true }));
   }).finally(() => calls.delete(form));
 }
 
@@ -205,8 +234,7 @@ const offered = new Map<HTMLFormElement, [text: string, control: AbortController
 function update(): void {
   const found = new Map<HTMLFormElement, [name: string, description: string]>();
   for (const form of document.forms) {
-    const name = form.getAttribute("toolname");
-    const description = form.getAttribute("tooldescription");
+    const [name, description] = ["toolname", "tooldescription"].map(member(form, "getAttribute"));
     if (name && description) found.set(form, [name, description]);
   }
   if (hooks._isNative) {

@@ -195,6 +195,34 @@ async def test_forms_come_change_and_go_with_the_page(context: BrowserContext):
         assert await view.names() == []
 
 
+ODD = """
+<form toolname="mix" tooldescription="Mix" toolautosubmit>
+  <input name="elements" required><input name="submit"><input name="requestSubmit">
+  <input name="getAttribute"><input name="hasAttribute"><input name="noValidate">
+  <input name="addEventListener"><input name="dispatchEvent"><input name="__proto__">
+</form>
+<form toolname="measure" tooldescription="Measure" toolautosubmit>
+  <input name="n" type="number" min="low" max="" step="-1"><input name="code" pattern="([a-z">
+  <input name="text" minlength="99999999999999999999" maxlength="-5">
+  <select name="unit"></select><select name="units" multiple></select>
+</form>
+"""
+
+
+async def test_odd_names_and_attributes_of_fields_mean_what_they_mean_in_html(
+    context: BrowserContext,
+):
+    async with shown(context, page(ODD)) as view:
+        assert await view.names() == ["mix", "measure"]
+        assert await view.text("mix", {"elements": "water", "submit": "now"}) == "Submitted."
+        assert (await view.run("events"))[0][1]["elements"] == ["water"]
+        schema = await schema_of(view, "measure")
+        assert schema["properties"] == {  # HTML ignores the attributes; there is nothing to choose
+            "n": {"type": "number"}, "code": {"type": "string"}, "text": {"type": "string"},
+        }  # fmt: skip
+        assert await view.text("measure", {"n": 3, "code": "(", "text": "long"}) == "Submitted."
+
+
 async def test_two_forms_of_one_name_are_a_mistake_that_the_author_sees(context: BrowserContext):
     async with shown(context, page(ASKS + ASKS)) as view:
         assert await view.names() == ["pay"]
