@@ -32,7 +32,7 @@ UP_TO_SESSION = BOTTOM | {
 UP_TO_CONNECTIONS = UP_TO_SESSION | {"mcptypes", "state_files", "connections", "drive"}
 UP_TO_HOST = UP_TO_CONNECTIONS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
-EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "dev", "testing", "cli"}
+EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "dev", "testing", "evals", "cli"}
 
 MAY_IMPORT = {
     "errors": set[str](),
@@ -67,6 +67,7 @@ MAY_IMPORT = {
     "check": UP_TO_HOST,
     "dev": UP_TO_SERVING | {"web", "check"},
     "testing": UP_TO_SERVING | {"web", "check"},
+    "evals": UP_TO_SERVING | {"web", "agents", "testing"},
     "cli": EVERYTHING,
     "__main__": {"cli"},
 }
@@ -106,6 +107,7 @@ PACKAGES = {
     "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
     "dev": {"msgspec", "watchfiles"},
     "testing": {"msgspec", "pytest"} | MCP,
+    "evals": {"msgspec", "rich", "ruamel"} | MCP,
     "cli": {"msgspec", "rich"} | MCP,
     "__main__": set[str](),
 }
@@ -133,6 +135,7 @@ ON_DEMAND = {
     "agents.langchain": {"langchain", "langgraph"},
     "agents.openai_agents": {"agents", "openai"},
     "agents.pydantic_ai": {"pydantic_ai"},
+    "evals.runs": {"pydantic_ai", "pydantic_evals"},
 }
 
 # The protocol has no input, no output, no tasks and no clock.

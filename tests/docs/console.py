@@ -41,7 +41,7 @@ INSTALLS = {"git", "make", "npm", "pip", "python3", "uvx"}
 """Programs that are tried in a fresh copy of the checkout, with packages from the internet."""
 
 SLOW = {
-    *("CONTRIBUTING.md", "browser.md", "check.md", "doctor.md", "examples.md"),
+    *("CONTRIBUTING.md", "browser.md", "check.md", "doctor.md", "evals.md", "examples.md"),
     *("gateway-install.md", "gateway.md", "views-without-tools.md"),
 }
 """Pages whose commands take longer than ten seconds together: they are tried nightly."""
@@ -196,7 +196,8 @@ class Shell:
         for name in ("examples", "docs/readme"):
             shutil.copytree(ROOT / name, self.folder / name, ignore=ignored)
         own = [*(ROOT / "examples").glob("orders.*"), FILES / "servers.json"]
-        for file in [*own, *(FILES / page.name).glob("*")]:
+        quoted = (ROOT / "docs" / page.stem).glob("*.*")
+        for file in [*own, *quoted, *(FILES / page.name).glob("*")]:
             shutil.copy(file, self.folder)
         (self.folder / ".venv").symlink_to(sys.prefix)
         (self.folder / "node_modules").symlink_to(ROOT / "tests" / "servers" / "node_modules")

@@ -23,7 +23,7 @@ from transom.cli.command import (
     number,
     port_number,
 )
-from transom.cli.testing_options import replay_command
+from transom.cli.testing_options import eval_command, replay_command
 from transom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -761,6 +761,7 @@ COMMANDS: Mapping[str, Callable[[], Command]] = {
     "doctor": partial(_of_author, "doctor"),
     "new": partial(_of_author, "new"),
     "replay": replay_command,
+    "eval": eval_command,
     "login": _login,
     "logout": _logout,
     "storage": _storage,

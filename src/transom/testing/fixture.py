@@ -310,7 +310,7 @@ class ViewsFixture:
         for known, name in self._servers:
             if known is target or (known == target and isinstance(target, str | list)):
                 return name
-        name = _server_name(given, {name for _, name in self._servers})
+        name = server_name(given, {name for _, name in self._servers})
         opener: Target = target
         if connected_server(target) is None:
             opener = ServerOpener(scripted(way_to(target), self._script), identity_of(target))
@@ -442,7 +442,7 @@ class _Traffic:
             opened.on_message(message)
 
 
-def _server_name(target: Target, taken: Collection[str]) -> str:
+def server_name(target: Target, taken: Collection[str]) -> str:
     """What a server is called, after its file or by its own name; Views are named after it."""
     own = Path(target.split(":")[0]).stem if isinstance(target, str) else ""
     own = own or str(getattr(target, "name", ""))

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 
-class Call(msgspec.Struct, frozen=True):
-    """A call that the model makes: `Call("show_orders", {"status": "open"})`."""
+class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that the model makes: `Call("show_orders", {"status": "open"})`.
+
+    A View's tool may be named without the View's id, if only one View has such a tool.
+    """
 
     tool: str
     arguments: dict[str, Any] = {}
@@ -42,12 +45,18 @@ def make_model(turns: Sequence[Call | Sequence[Call] | str]) -> FunctionModel:
             return ModelResponse(parts=[TextPart(turn)])
         calls = [turn] if isinstance(turn, Call) else list(turn)
         offered = [tool.name for tool in info.function_tools]
-        for call in calls:
-            if call.tool not in offered:
-                raise AssertionError(
-                    f"The script calls {call.tool}, which is not offered; there are: "
-                    f"{', '.join(offered) or 'none'}"
-                )
-        return ModelResponse(parts=[ToolCallPart(call.tool, call.arguments) for call in calls])
+        parts = [ToolCallPart(_find(call.tool, offered), call.arguments) for call in calls]
+        return ModelResponse(parts=parts)
 
     return FunctionModel(respond)
+
+
+def _find(tool: str, offered: Sequence[str]) -> str:
+    found = [name for name in offered if name == tool]
+    found = found or [name for name in offered if name.endswith(f"__{tool}")]
+    if len(found) != 1:
+        several = f"which is one of {', '.join(found)}" if found else "which is not offered"
+        raise AssertionError(
+            f"The script calls {tool}, {several}; there are: {', '.join(offered) or 'none'}"
+        )
+    return found[0]

@@ -231,7 +231,7 @@ class OpenedView:
             AssertionError: it shows something else, or there is no snapshot; the text has a diff.
         """
         __tracebackhide__ = True
-        text = _REF.sub("", (await self.snapshot()).text) + "\n"
+        text = without_refs(await self.snapshot())
         file = self._files.snapshot("txt", name)
         if self._written(file, text.encode()):
             return
@@ -295,3 +295,8 @@ class OpenedView:
             "disabled": self.disabled_tools,
             "leftOut": self.view.left_out,
         }
+
+
+def without_refs(snapshot: Snapshot) -> str:
+    """What a snapshot shows, without the references, which differ from run to run."""
+    return _REF.sub("", snapshot.text) + "\n"
