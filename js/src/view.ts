@@ -122,6 +122,8 @@ const childOf = (around?: Window | null): Window | undefined =>
 export class View extends HTMLElement {
   /** Whether the page decides where it is, and removes it. */
   readonly isPlaced: boolean = false;
+  /** Whether the author of its server is looking: what went wrong is said in full. */
+  isForAuthor = false;
   /** What its agent calls it. Not `view`, which is the attribute of a page that places it. */
   key = "";
   origin = "";
@@ -272,8 +274,9 @@ export class View extends HTMLElement {
     this.#begin(message, around, failed ? "failed" : "closed");
     const call = about && !failed ? [element("span", { class: "about", text: about })] : [];
     const again = `If it happens again, tell the author of ${server}.`;
-    const text = failed ? `This page could not be shown. ${again}` : sentence(reason);
-    const more = failed ? [authorDetails(reason)] : [];
+    const forUser = failed && !this.isForAuthor;
+    const text = forUser ? `This page could not be shown. ${again}` : sentence(reason);
+    const more = forUser ? [authorDetails(reason)] : [];
     const acts = {
       [failed ? "Try again" : "Reopen"]: () => {
         agent.notify({ do: "retry", view });

@@ -154,7 +154,7 @@ async def chromium(mark: object = "") -> AsyncIterator[Chromium]:
 
 
 @asynccontextmanager
-async def lasting_browser(profile: Path) -> AsyncIterator["User"]:
+async def lasting_browser(profile: Path, **options: Any) -> AsyncIterator["User"]:
     """A browser with a profile, and in it what pages stored; it is there again the next time."""
     preferences = profile / "Default" / "Preferences"
     if not preferences.exists():
@@ -163,7 +163,7 @@ async def lasting_browser(profile: Path) -> AsyncIterator["User"]:
         preferences.write_text(json.dumps({"profile": allowed}))
     async with async_playwright() as playwright:
         context = await playwright.chromium.launch_persistent_context(
-            profile, executable_path=find_chromium(), args=chromium_arguments()
+            profile, executable_path=find_chromium(), args=chromium_arguments(), **options
         )
         try:
             yield User(context)

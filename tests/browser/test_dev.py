@@ -12,7 +12,7 @@ from playwright.async_api import Page as BrowserPage
 from playwright.async_api import expect
 
 import transom.cli.dev as dev_command
-from tests.browser.hosting import Chromium, User, inside
+from tests.browser.hosting import User, inside, lasting_browser
 from tests.browser.test_stage_views import AXE, SERIOUS
 from tests.dev.test_files import save
 from transom.cli.options import COMMANDS
@@ -69,13 +69,18 @@ app.connect();
 
 @asynccontextmanager
 async def developed(
-    browser: Chromium, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any
+    folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any
 ) -> AsyncIterator[tuple[User, Any]]:
-    """The command's own session for a server in this folder, and an author at its page."""
+    """The command's own session for a server in this folder, and an author at its page.
+
+    In a browser with a profile: without one, the whole Chromium lets no framed page store anything.
+    """
     (folder / "shop.py").write_text(SERVER)
     (folder / "page.html").write_text(PAGE)
     given = COMMANDS["dev"]().read([str(folder / "shop.py"), "--timeout", "60", "--no-check"])
-    async with browser.user(viewport={"width": 1280, "height": 720}, **options) as user:
+    profile = folder.with_name(f"{folder.name}-profile")  # not in it: its files are watched
+    size = {"width": 1280, "height": 720}
+    async with lasting_browser(profile, viewport=size, **options) as user:
         opened = asyncio.Event()
 
         async def open_page(url: str) -> None:
@@ -105,10 +110,10 @@ async def call_show(page: BrowserPage, title: str) -> None:
 
 
 async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
-    browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problems: list[str] = []
-    async with developed(browser, tmp_path, monkeypatch) as (user, _):
+    async with developed(tmp_path, monkeypatch) as (user, _):
         page = user.page
         page.on("pageerror", lambda error: problems.append(str(error)))
         tools = page.locator("#tool-list")
@@ -156,11 +161,13 @@ async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
 
 
 async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and_changed(
-    browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with developed(browser, tmp_path, monkeypatch, accept_downloads=True) as (user, _):
+    async with developed(tmp_path, monkeypatch, accept_downloads=True) as (user, session):
         page = user.page
+        await page.get_by_role("tab", name="Traffic").click()
         await call_show(page, "First")
+        await page.get_by_role("button", name="done show: shown First").click()
         panel, result = page.locator("#view-panel"), page.locator("#result")
 
         # The View's tools: as they are, called by a model and by the page.
@@ -188,9 +195,19 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
         await page.get_by_role("tab", name="Findings").click()
         findings = page.locator("#findings")
         await expect(findings).to_contain_text("something is wrong")
-        await expect(findings).to_contain_text("connect-src: https://blocked.example")
+        blocked = findings.locator("li", has_text="connect-src: https://blocked.example")
+        await expect(blocked).to_contain_text(re.compile(r"page\.html:\d+:1"))
         await findings.get_by_role("button", name="Find out").click()
         await expect(findings.get_by_role("status").first).to_contain_text("Nothing wrong found.")
+        await expect(page.locator("#diagnosis")).not_to_be_visible()
+        cause = {"text": "It never calls connect().", "fix": "Call it.", "place": {"line": 3}}
+        known = {"blank": "shop-1", "state": "done", "causes": [cause, cause], "notes": []}
+        session.page.set("diagnosis", known)
+        await expect(page.locator("#diagnosis")).to_contain_text("It never calls connect().")
+        await expect(page.locator("#diagnosis")).to_contain_text("the page, line 3")
+        await expect(page.get_by_role("button", name="1 more cause")).to_be_visible()
+        session.page.set("diagnosis", None)
+        await expect(page.locator("#diagnosis")).not_to_be_visible()
         await page.get_by_role("tab", name="Context").click()
         await expect(page.locator("#context")).to_contain_text("the shop is open")
         await expect(page.locator("#context")).to_contain_text("<b>hello</b>")
@@ -241,3 +258,24 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
         await page.get_by_role("button", name="Tear down").click()
         await expect(panel).to_contain_text("the author closed it")
         await expect(page.locator("#empty")).to_be_visible()
+
+
+@pytest.mark.nightly
+async def test_a_page_that_does_not_connect_is_explained_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with developed(tmp_path, monkeypatch) as (user, _):
+        page, blank = user.page, user.page.locator("#diagnosis")
+        await call_show(page, "First")
+        silent = PAGE.replace("app.connect();", "")
+        save(tmp_path / "page.html", silent)
+        await expect(blank).to_contain_text("The page never calls connect()", timeout=60_000)
+        await expect(blank).to_contain_text("page.html:6:1")
+        save(tmp_path / "page.html", PAGE.replace("const app", "const app = = 1; const app"))
+        await expect(blank).to_contain_text("has a syntax error", timeout=60_000)
+        view = page.locator("#views > transom-view:first-of-type")
+        await expect(view).to_contain_text("Try again", timeout=60_000)
+        await expect(view).not_to_contain_text("author")
+        save(tmp_path / "page.html", PAGE)
+        await expect(view_in(page).locator("#input")).to_contain_text("First")
+        await expect(blank).not_to_be_visible()

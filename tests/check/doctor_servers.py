@@ -24,6 +24,7 @@ const size = (height) => say({ method: "ui/notifications/size-changed", params: 
 on["ui/notifications/tool-result"] = ({ structuredContent: { count } }) => show(`${count} orders`);
 """
 """What a View needs at least, and shows a number of orders."""
+WITHOUT_RESULT = SCRIPT[: SCRIPT.index('on["ui/notifications/tool-result')]
 
 
 def html(
@@ -312,11 +313,27 @@ SHOWN = [
         ),
     ),
     Broken(
+        "late-handler",
+        shows(
+            html(
+                """on["ui/notifications/tool-input"] = () => setTimeout(() => {
+  on["ui/notifications/tool-result"] = () => { document.body.textContent = "two orders"; };
+}, 300);
+connect();""",
+                body="<p>Loading…</p>",
+                app=WITHOUT_RESULT,
+            )
+        ),
+        "changes it: two orders",
+        where="tool-result",
+        also="whatever the library",
+    ),
+    Broken(
         "no-result-handler",
         shows(
             html(
                 body="<p>Loading…</p>",
-                app=SCRIPT[: SCRIPT.index('on["ui/notifications/tool-result')],
+                app=WITHOUT_RESULT,
             )
         ),
         "Loading…",

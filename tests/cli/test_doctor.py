@@ -12,8 +12,8 @@ from tests.docs.console import FILES, prints
 from transom.check.causes import Cause, cause_texts
 from transom.check.doctor import Diagnosis
 from transom.check.host_profiles import host_profiles
+from transom.check.positions import Position
 from transom.cli.doctor import as_json
-from transom.cli.positions import Position
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "doctor.md").read_text()

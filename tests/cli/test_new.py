@@ -6,11 +6,13 @@ import re
 import runpy
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.cli.running import transom
 from tests.testing.test_plugin import PLUGINS
@@ -70,11 +72,30 @@ def test_every_command_in_the_readme_of_a_new_project_can_be_run(
             scripts = json.loads((project / "page" / "package.json").read_text())["scripts"]
             assert words[1] in scripts
         elif program == "pip":
-            [package] = words[1:]
-            extra = package.removeprefix("/path/to/transom[").removesuffix("]")
-            assert extra in extras["optional-dependencies"], package
+            wanted = Requirement(" ".join(words[1:]))
+            assert wanted.extras <= set(extras["optional-dependencies"])
+            assert wanted.url == ROOT.as_uri()  # Transom is on no index
+            project_file = tomllib.loads((project / "pyproject.toml").read_text())
+            assert str(wanted) in [
+                str(Requirement(each)) for each in project_file["dependency-groups"]["dev"]
+            ]
         else:
             assert [program, *words] in KNOWN
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+def test_the_commands_in_the_readme_of_a_new_project_do_what_it_says(tmp_path: Path):
+    project = tmp_path / "shopping"
+    write_project(project, "plain")
+    programs = Path(sys.executable).parent
+    found = COMMAND.findall((project / "README.md").read_text())
+    commands = [shlex.split(line) for line, _ in found if line]
+    assert [words[0] for words in commands] == ["pip", "transom", "transom", "pytest"]
+    commands[0] += ["--dry-run", "--no-deps", "--no-build-isolation"]  # all else is here
+    del commands[1]  # transom dev, which does not end
+    for program, *words in commands:
+        subprocess.run([programs / program, *words], cwd=project, check=True)
 
 
 def run_its_tests(pytester: pytest.Pytester, project: Path) -> None:

@@ -11,6 +11,9 @@ import pytest
 from mcp.server.mcpserver import Context, MCPServer
 
 from tests.dev.test_files import save
+from transom.check.causes import Cause
+from transom.check.doctor import Diagnosis
+from transom.check.facts import TrialCall
 from transom.cli import parse_target
 from transom.dev.session import DevSession, DevTarget
 from transom.server import Views
@@ -32,6 +35,11 @@ def end() -> str:
     with ENDED.open("a") as file:
         file.write(".")
     os._exit(3)
+
+@views.helper
+def fail() -> str:
+    '''Fail, and tell a model less of it than an author needs.'''
+    return str(1 / 0)
 
 @views.helper
 def ended() -> str:
@@ -160,6 +168,34 @@ async def test_a_page_that_connects_is_sent_everything_there_is() -> None:
         await author.server("running")
         again = await author.until("log", name="findings")
         assert [bytes(entry) for entry in again["entries"]] == [b'{"message":"one"}']
+
+
+async def test_a_view_that_does_not_connect_is_diagnosed_without_another_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[TrialCall] = []
+
+    async def diagnose(*_: object, called: TrialCall, **__: object) -> Diagnosis:
+        asked.append(called)
+        cause = Cause(id="never-connects", text="It never connects.", fix="Call it.", line=1)
+        page = "<!doctype html>"
+        about: dict[str, Any] = {"tool": "show", "uri": None, "host": "plain", "notes": []}
+        return Diagnosis(**about, causes=[cause], page=page)
+
+    monkeypatch.setattr("transom.dev.doctor._CONNECTS_WITHIN", 0)
+    monkeypatch.setattr("transom.dev.doctor.diagnose", diagnose)
+    async with developed(shop()) as author:
+        await author.server("running")
+        author.ask("call", tool="show", call="one")  # there is no page that could connect
+        await author.until("panel", name="diagnosis", state="looking", blank="shop-1")
+        done = (await author.until("panel", name="diagnosis", state="done"))["value"]
+        assert done["causes"][0]["text"] == "It never connects."
+        assert done["causes"][0]["place"]["line"] == 1
+        assert done["blank"] == "shop-1"
+        assert [call.tool for call in asked] == ["show"]
+        await author.asked("restart")
+        await author.server("running")
+        assert author.session.page.get("diagnosis") is None
 
 
 async def test_a_save_does_not_wait_for_a_view_that_is_still_opening(
@@ -302,11 +338,17 @@ async def test_a_broken_file_is_shown_until_a_save_fixes_it_and_a_server_that_en
         assert "SyntaxError" in failed["reason"]
         assert 'fast.py", line 1' in failed["output"]
         assert "def broken(:" in failed["output"]
+        assert "transom" not in failed["output"].replace(str(tmp_path), "")
         save(file, ENDING)
         await author.until("log", name="findings", clear=True)  # of what was there before
         tools = await author.until("panel", name="tools")
-        assert [tool["name"] for tool in tools["value"]] == ["end", "ended"]
+        assert [tool["name"] for tool in tools["value"]] == ["end", "fail", "ended"]
         assert (await author.server("running"))["ms"] > 0
+        author.ask("call", tool="fail", call="zero")
+        call: dict[str, Any] = {}
+        while "ZeroDivisionError: division by zero" not in call.get("output", ""):
+            call = (await author.until("panel", name="call"))["value"]
+        assert call["result"]["content"][0]["text"] == "Error executing tool fail"
         author.ask("call", tool="end", call="one")
         lost = await author.server("lost")
         assert "it exited with code 3" in lost["reason"]

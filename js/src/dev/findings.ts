@@ -1,27 +1,17 @@
 /** What is wrong: with the server's contract, and in the View as it runs. */
 import { element } from "../views_bundle.js";
+import { diagnosisPart } from "./diagnosis.js";
 import type { DevHost } from "./host.js";
-import { badge, button, folded, timeOf } from "./parts.js";
+import { badge, button, folded, placeOf, timeOf, type Placed } from "./parts.js";
 
-interface Found {
+interface Found extends Placed {
   at: number;
   view: string;
   kind: string;
   message: string;
   level?: string;
-  source?: string | null;
-  line?: number | null;
-  column?: number | null;
   tool?: string | null;
   stack?: string | null;
-}
-
-interface Cause {
-  text: string;
-  fix: string;
-  evidence?: string[];
-  line?: number;
-  source?: string;
 }
 
 interface Contract {
@@ -43,20 +33,6 @@ const MAX_SHOWN = 500;
 const SEVERITY = { error: "bad", warn: "warn", info: "" };
 const QUIET = ["log"]; // kinds that are no problem by themselves
 
-/** A cause, the most likely one first: what it is, how that is known, and the fix. */
-const causeOf = ({ text, fix, evidence = [], line, source }: Cause): HTMLElement =>
-  element(
-    "div",
-    { class: "group" },
-    element("p", {}, element("strong", { text })),
-    ...evidence.map((each) => element("pre", { text: each })),
-    ...(line === undefined
-      ? []
-      : [element("p", { class: "note", text: `Line ${line} of the page` })]),
-    element("p", { text: fix }),
-    ...(source ? [element("p", { class: "note", text: source })] : []),
-  );
-
 export class Findings {
   readonly #contract = element("div", { class: "group" });
   readonly #live = element("ul", { class: "findings" });
@@ -77,7 +53,7 @@ export class Findings {
     this.#reveal = reveal;
     place.append(
       element("h3", { text: "Why does a View stay blank?" }),
-      this.#diagnosis(host),
+      diagnosisPart(host),
       element("h3", { text: "In Views" }),
       this.#none,
       this.#live,
@@ -100,31 +76,6 @@ export class Findings {
     );
   }
 
-  /** A button that has the last View looked at, and what came of it. */
-  #diagnosis(host: DevHost): HTMLElement {
-    const answer = element("div", { role: "status" });
-    const ask = button("Find out", () => {
-      void look();
-    });
-    const say = (text: string): HTMLElement => element("p", { class: "note", text });
-    const look = async (): Promise<void> => {
-      ask.disabled = true;
-      answer.replaceChildren(say("Opening it in a browser without a window…"));
-      try {
-        const { causes, notes } = (await host.request("diagnose")) as {
-          causes: Cause[];
-          notes: string[];
-        };
-        const found = causes.length > 0 ? causes.map(causeOf) : [say("Nothing wrong found.")];
-        answer.replaceChildren(...found, ...notes.map(say));
-      } catch (error) {
-        answer.replaceChildren(say((error as Error).message));
-      }
-      ask.disabled = false;
-    };
-    return element("div", { class: "group" }, element("p", { class: "row" }, ask), answer);
-  }
-
   #count(): void {
     this.#none.hidden = this.#live.childElementCount > 0;
     this.#onCount(this.#broken + this.#found);
@@ -140,9 +91,9 @@ export class Findings {
   }
 
   #line(found: Found): HTMLElement {
-    const { at, view, kind, message, source, line, column, tool, stack, level } = found;
+    const { at, view, kind, message, tool, stack, level } = found;
     const isBad = !QUIET.includes(kind);
-    const place = [source, line, column].filter((each) => each != null && each !== "").join(":");
+    const place = placeOf(found);
     const under = button(
       "Message",
       () => {

@@ -3,8 +3,10 @@ import { takeToken } from "../tabs.js";
 import { element, Questions, socketUrl, View, Views } from "../views_bundle.js";
 import { readPlace, writePlace, type Place } from "./deep_link.js";
 import { Audit, Contexts } from "./context.js";
+import { showBlank } from "./diagnosis.js";
 import { Findings } from "./findings.js";
 import { DevHost } from "./host.js";
+import { showOutput } from "./output.js";
 import { byId, plural } from "./parts.js";
 import { showCall } from "./result.js";
 import { connectSettings } from "./settings.js";
@@ -41,6 +43,7 @@ customElements.define("transom-view", View);
 const stage = byId("views");
 const views = new Views(() => {
   const view = new View();
+  view.isForAuthor = true;
   stage.prepend(view); // while a new one opens, the old one may still be there
   return view;
 });
@@ -67,7 +70,7 @@ const host = new DevHost(
 );
 const controls = new HostControls(host, views, keepPlace);
 const panels = Object.fromEntries(
-  ["result", "traffic", "findings", "context", "audit"].map((name) => [name, byId(name)]),
+  ["result", "traffic", "findings", "output", "context", "audit"].map((name) => [name, byId(name)]),
 );
 const tabs = new TabList(byId("tabs"), panels, (tab) => {
   keepPlace({ tab });
@@ -78,6 +81,9 @@ const tools = new Tools(
   (tool, args) => {
     keepPlace({ tool, args });
   },
+  () => {
+    tabs.choose("result");
+  },
 );
 
 new ViewTools(host, byId("view-panel"));
@@ -87,10 +93,12 @@ const traffic = new Traffic(host, byId("traffic"), (bad) => {
 const empty = byId("empty").textContent;
 host.onPanel("view", (view: { state: string; reason: string } | null) => {
   const failed = view?.state === "failed";
-  byId("empty").textContent = failed
-    ? `The View did not open: ${view.reason}. Findings says more, and can find out why.`
-    : empty;
+  byId("empty").textContent = failed ? `The View did not open: ${view.reason}.` : empty;
 });
+showBlank(host, () => {
+  tabs.choose("findings");
+});
+showOutput(host, byId("output"));
 new Findings(
   host,
   byId("findings"),

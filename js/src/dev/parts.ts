@@ -51,5 +51,20 @@ export const timeOf = (seconds: number): string => {
   return `${time.toLocaleTimeString("en-GB")}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 };
 
+/** Where something is: in a file of the author's, in the View's page, or in what that loads. */
+export interface Placed {
+  file?: string;
+  source?: string | null;
+  line?: number | null;
+  column?: number | null;
+}
+
+/** A place as text. */
+export function placeOf({ file, source, line, column }: Placed): string {
+  if (!file && (!source || source === "about:srcdoc"))
+    return line == null ? "" : `the page, line ${line}`;
+  return [file || source, line, column].filter((each) => each != null && each !== "").join(":");
+}
+
 export const plural = (count: number, word: string): string =>
   `${count} ${word}${count === 1 ? "" : "s"}`;

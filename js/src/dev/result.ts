@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from "../json.js";
 import { element } from "../views_bundle.js";
 import { badge, folded, jsonBlock } from "./parts.js";
-import type { ShownCall } from "./tools.js";
+import { outcomeOf, type ShownCall } from "./tools.js";
 
 interface Block {
   type?: unknown;
@@ -29,13 +29,12 @@ function shown(block: Block): HTMLElement {
 }
 
 export function showCall(place: HTMLElement, call: ShownCall): void {
-  const { tool, state, progress, total, message, ms, result, error, bytes } = call;
-  const isError = state === "failed" || result?.isError === true;
-  const word = isError && state === "done" ? "error" : state;
+  const { tool, state, progress, total, message, ms, result, error, bytes, output } = call;
+  const { words: word, kind } = outcomeOf(call);
   const heading = element(
     "p",
     { class: "row", role: "status" },
-    badge(word, isError ? "bad" : state === "done" ? "good" : ""),
+    badge(word, kind),
     element("bdi", { class: "code", text: `${tool} ${JSON.stringify(call.arguments)}` }),
     ...(ms === undefined ? [] : [element("span", { class: "quiet", text: `${ms} ms` })]),
   );
@@ -54,6 +53,13 @@ export function showCall(place: HTMLElement, call: ShownCall): void {
   if (bytes !== undefined)
     parts.push(element("p", { class: "note", text: `${bytes} bytes: shown in part.` }));
   if (error !== undefined) parts.push(element("p", { class: "problem", text: error }));
+  if (output) {
+    const about = { class: "text", tabindex: "0", role: "region", "aria-label": "Its output" };
+    parts.push(
+      element("h4", { text: "What the server wrote to its standard error" }),
+      element("pre", { ...about, text: output }),
+    );
+  }
   if (result) parts.push(...resultParts(result));
   place.replaceChildren(...parts);
 }

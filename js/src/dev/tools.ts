@@ -1,5 +1,5 @@
 /** The server's tools by shape, the form of the chosen one, and its call. */
-import type { JsonObject } from "../json.js";
+import { isObject, type JsonObject } from "../json.js";
 import { element } from "../views_bundle.js";
 import { ArgumentForm } from "./form.js";
 import type { DevHost } from "./host.js";
@@ -31,6 +31,8 @@ export interface ShownCall {
   ms?: number;
   /** How long it is, if it is shown in part. */
   bytes?: number;
+  /** What the server wrote to its standard error since, of a call that failed. */
+  output?: string;
 }
 
 const SHAPES: [ServerTool["shape"], string][] = [
@@ -54,6 +56,25 @@ export function hintsOf(annotations: JsonObject = {}): string[] {
   });
 }
 
+/** How a call went, in a word. */
+export function outcomeOf({ state, result }: ShownCall): { words: string; kind: string } {
+  const isError = state === "failed" || result?.isError === true;
+  if (isError) return { words: state === "done" ? "error" : state, kind: "bad" };
+  return { words: state, kind: state === "done" ? "good" : "" };
+}
+
+const MAX_SUMMARY = 80;
+
+/** What it answered, in a line. */
+function summaryOf({ state, ms, error, result }: ShownCall): string {
+  if (state === "running") return "…";
+  const blocks: unknown[] = Array.isArray(result?.content) ? result.content : [];
+  const texts = blocks.filter(isObject).map(({ text }) => text);
+  const text = error ?? texts.find((each) => typeof each === "string") ?? "";
+  const time = ms === undefined ? "" : `${ms} ms`;
+  return [text.replace(/\s+/g, " ").slice(0, MAX_SUMMARY), time].filter(Boolean).join(", ");
+}
+
 let calls = 0;
 
 export class Tools {
@@ -62,6 +83,7 @@ export class Tools {
   readonly #place: HTMLElement;
   readonly #saved: SavedCalls;
   readonly #onChosen: (tool: string, args: JsonObject) => void;
+  readonly #outcome: HTMLElement; // of the last call, beside its button
   #tools: ServerTool[] = [];
   #chosen = "";
   #form: ArgumentForm | undefined;
@@ -70,16 +92,22 @@ export class Tools {
   #cancel: HTMLButtonElement | undefined;
   #isStreamed = false;
 
-  /** `onChosen` is called with the tool that is shown, and its arguments. */
+  /**
+   * `onChosen` is called with the tool that is shown, and its arguments; `showResult` when the author
+   * wants to see the result of the last call.
+   */
   constructor(
     host: DevHost,
     places: { list: HTMLElement; form: HTMLElement },
     onChosen: (tool: string, args: JsonObject) => void,
+    showResult: () => void,
   ) {
     this.#host = host;
     this.#list = places.list;
     this.#place = places.form;
     this.#onChosen = onChosen;
+    this.#outcome = button("", showResult, { class: "outcome", title: "Show the result" });
+    this.#outcome.hidden = true;
     this.#saved = new SavedCalls((tool, args) => {
       this.choose(tool, args);
     });
@@ -92,6 +120,9 @@ export class Tools {
     host.onPanel("call", (call: ShownCall) => {
       this.#running = call.state === "running" ? call.call : "";
       if (this.#cancel) this.#cancel.disabled = !this.#running;
+      const { words, kind } = outcomeOf(call);
+      this.#outcome.hidden = false;
+      this.#outcome.replaceChildren(badge(words, kind), ` ${call.tool}: ${summaryOf(call)}`);
     });
     places.form.addEventListener("input", () => {
       this.#remember();
@@ -180,9 +211,10 @@ export class Tools {
       form.element,
       problem,
       element("p", { class: "row" }, call, this.#cancel, save),
+      this.#outcome,
       element(
         "p",
-        { class: "row" },
+        { class: "row choices" },
         raw,
         element("label", { for: "as-json", text: "Edit as JSON" }),
         ...(tool.shape === "opens" ? [stream, streamLabel] : []),

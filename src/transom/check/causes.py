@@ -79,6 +79,8 @@ class SeenView(msgspec.Struct, frozen=True, kw_only=True):
     """Its page before it got the tool's result."""
     after: Measured | None = None
     """Its page at last; None if it could not be looked into."""
+    late: Measured | None = None
+    """Its page, opened again, when it got the result a second late. Only if it is `unmoved`."""
     hangs: bool = False
 
     def sends(self, method: str) -> list[Exchange]:
@@ -90,6 +92,14 @@ class SeenView(msgspec.Struct, frozen=True, kw_only=True):
         """The heights that it reported, in order."""
         found = [each.params.get("height") for each in self.sends("ui/notifications/size-changed")]
         return [float(height) for height in found if isinstance(height, int | float)]
+
+    @property
+    def unmoved(self) -> bool:
+        """Whether the tool's result changed nothing on a page that is blank, or says it waits."""
+        before, after = self.before, self.after
+        if before is None or after is None or before.text != after.text:
+            return False
+        return not after.shown or (len(after.text) < 200 and bool(_WAITING.search(after.text)))
 
     @property
     def errors(self) -> list[ViewProblem]:
@@ -639,6 +649,7 @@ def _permissions(case: _Case) -> Iterator[Cause]:
 _WAITING = re.compile(
     r"\b(loading|waiting|connecting|please wait|no data)\b|(…|\.\.\.)$", re.IGNORECASE
 )
+_RESULT_HANDLERS = ("ontoolresult", "toolresult", "tool-result")
 _TAKES_DATA = re.compile(
     r"tool-?result|tool-?input|useApp|tools/call|callServerTool", re.IGNORECASE
 )
@@ -653,7 +664,7 @@ def _tool_failed(case: _Case) -> Iterator[Cause]:
 def _late_handler(case: _Case) -> Iterator[Cause]:
     for _, text in case.view.lines:
         if LATE_HANDLER.search(text):
-            at = case.at("ontoolresult", "toolresult", "ontoolinput")
+            at = case.at(*_RESULT_HANDLERS, "ontoolinput")
             yield _cause("late-handler", text, at=at)
             return
 
@@ -693,22 +704,21 @@ def _parts(case: _Case) -> str:
 
 
 def _unused_data(case: _Case) -> Iterator[Cause]:
-    before, after, page = case.view.before, case.view.after, case.page
-    if before is None or after is None or case.facts.call is None or case.facts.failure is not None:
-        return
-    waits = len(after.text) < 200 and bool(_WAITING.search(after.text))
-    if before.text != after.text or (after.shown and not waits):
+    after, late, page = case.view.after, case.view.late, case.page
+    unused = case.view.unmoved and case.facts.call is not None and case.facts.failure is None
+    if after is None or not unused:
         return
     seen = f"the page still shows: {after.text}" if after.shown else "the page shows nothing"
-    if not _TAKES_DATA.search(page):
+    if late is not None and late.text != after.text:
+        shown = f"a second later, the same result changes it: {late.text}"
+        yield _cause("late-handler", seen, shown, at=case.at(*_RESULT_HANDLERS))
+    elif not _TAKES_DATA.search(page):
         yield _cause("no-result-handler", f"it got the result, and {seen}", at=case.at("connect("))
     elif _lacks_structure(case):
         at = case.at("structuredContent")
         yield _cause("no-structured-content", _parts(case), seen, at=at)
     elif after.shown:
-        yield _cause(
-            "data-not-shown", seen, at=case.at("ontoolresult", "toolresult", "tool-result")
-        )
+        yield _cause("data-not-shown", seen, at=case.at(*_RESULT_HANDLERS))
 
 
 # --- its size

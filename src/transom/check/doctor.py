@@ -13,7 +13,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -38,6 +38,7 @@ _MAX_PAGE = 10 * 1024 * 1024  # bytes, as a Host accepts
 _TOO_LARGE = re.compile("is longer than|over the limit")  # what is said of such an answer or page
 _ANSWERS_WITHIN = 3.0  # seconds that a page has to be looked into
 _LOOK_EVERY = 0.1  # a page that does nothing has no event
+_LATE = 1.0  # seconds after which a page has set what handlers it sets late
 _MORE_LOOKS = 3  # at a View that may be growing without end
 
 
@@ -80,6 +81,7 @@ async def diagnose(
     *,
     profile: HostProfile,
     browser: OpenBrowser,
+    called: TrialCall | None = None,
     wait: float = 10.0,
     quiet: float = 3.0,
     settle: float = 1.0,
@@ -94,6 +96,7 @@ async def diagnose(
         browser: starts a browser without a window:
             `lambda watch, eval: HeadlessRenderer(csp="compat" if eval else "strict",
             on_violation=watch.violation, on_console=watch.console, on_request=watch.request)`.
+        called: how the tool was called before, and what it answered: then it is not called again.
         wait: seconds for each answer of the server, and for the handshake; a page that does not
             respond for so long hangs.
         quiet: seconds after which a page that is loaded and does nothing has had its time.
@@ -110,17 +113,22 @@ async def diagnose(
     if chosen is not None and (chosen.link or "").startswith("ui://"):
         facts, shown = await _read(server, facts, chosen, wait)
         if shown is not None:
-            facts = await _call(server, facts, chosen, arguments, wait)
+            if called is None:
+                facts = await _call(server, facts, chosen, arguments, wait)
+            else:
+                facts = msgspec.structs.replace(facts, call=called)
             if facts.made_up and facts.failure is not None:
                 notes.append(
                     "The tool was called with arguments made from its schema, and failed: "
                     f"{clean(facts.failure, 200)}. Give some that fit: "
                     f"transom doctor TARGET {clean(chosen.name, 80)} ARGS"
                 )
-            visit = _Visit(
-                server, shown, facts.call, profile, wait=wait, quiet=quiet, settle=settle
-            )
-            view = await visit.run(browser)
+            visit = partial(_Visit, server, shown, facts.call, profile)
+            times = {"wait": wait, "quiet": quiet, "settle": settle}
+            view = await visit(**times).run(browser)
+            if view.unmoved and facts.failure is None:  # is it too early for the page?
+                again = await visit(**times, late=_LATE).run(browser)
+                view = msgspec.structs.replace(view, late=again.after)
             facts = msgspec.structs.replace(facts, view=view)
     return Diagnosis(
         tool=None if chosen is None else chosen.name,
@@ -251,6 +259,7 @@ class _Visit:
         wait: float,
         quiet: float,
         settle: float,
+        late: float = 0.0,
     ) -> None:
         self._server = server
         self._shown = _as_shown_by(profile, shown)
@@ -259,6 +268,7 @@ class _Visit:
         self._wait = wait
         self._quiet = quiet
         self._settle = settle
+        self._late = late
         self._watch = BrowserWatch()
         self._missed = 0  # looks in a row that the page did not answer in time
         self._before: Measured | None = None
@@ -333,9 +343,10 @@ class _Visit:
         bridge, call = view.bridge, self._call
         self._before = await self._measure(opened)
         await bridge.send_tool_input({} if call is None else call.arguments)
+        await asyncio.sleep(self._late)
         if call is not None and call.result is not None:
             await bridge.send_tool_result(ToolResult.from_wire(call.result))
-        elif call is not None:
+        elif call is not None and (call.fault is not None or call.failure is not None):
             await bridge.send_tool_cancelled(call.failure or "the tool failed")
         await watch(bridge, self._settle)
         for _ in range(_MORE_LOOKS):

@@ -17,10 +17,10 @@ from rich.text import Text
 from transom.check.causes import Cause
 from transom.check.doctor import Diagnosis, diagnose
 from transom.check.host_profiles import HostProfile, host_profile
+from transom.check.positions import Position, find_position
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.cli.open import folder_of, read_object
-from transom.cli.positions import Position, find_position
 from transom.connections import ServerConnection, Target
 from transom.connections.targets import way_to
 from transom.dev.doctor import headless_browser

@@ -2,7 +2,7 @@
 
 A template is a folder of files in `templates/`, complete and runnable as they are. Those of `plain`
 are in every project, unless the template has its own in their place. A project gets the name that
-is asked for in the place of `my-view`.
+is asked for in the place of `my-view`, and Transom itself from where this one was installed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final
 from transom.cli.author_options import NewOptions, Template
 from transom.cli.files import copy_files
 from transom.errors import UsageError
+from transom.gateway.install import transom_requirement
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _MAX_NAME: Final = 60
@@ -55,13 +56,22 @@ def write_project(folder: Path, template: Template) -> list[Path]:
     for each in dict.fromkeys(("plain", template)):
         content |= _content(files("transom.cli") / "templates" / each)
     content[".gitignore"] = content.pop("gitignore")  # there, it would be one of Transom itself
+    requirements = {
+        '"transom"': f'"{transom_requirement()}"',
+        '"transom[testing]"': f'"{transom_requirement("testing")}"',
+    }
     written: list[Path] = []
     for path, text in sorted(content.items()):
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         title = name.replace("-", " ").capitalize()
         with file.open("x", encoding="utf-8") as new:
-            new.write(text.replace("my-view", name).replace("My view", title))
+            words = {"my-view": name, "My view": title}
+            if path in ("pyproject.toml", "README.md"):
+                words |= requirements
+            for known, ours in words.items():
+                text = text.replace(known, ours)  # noqa: PLW2901
+            new.write(text)
         written.append(file)
     if template == "react":
         written += copy_files(folder / "page" / "src" / "transom")

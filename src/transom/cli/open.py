@@ -17,14 +17,13 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from transom.background import stop
+from transom.background import ignore, stop
 from transom.check.causes import CSP_FIELDS
 from transom.check.schemas import schema_error
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
-from transom.cli.positions import find_position
 from transom.connections.targets import Target, identity_of
-from transom.dev.files import source_files, watch_files
+from transom.dev.files import find_in_files, watch_files
 from transom.dev.starting import ServerStarter
 from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, act_request, is_ref
 from transom.errors import (
@@ -474,7 +473,7 @@ class OpenCommand:
             host.on_view_closed(self._closed)
             host.on_tools_changed(self._tools_changed)
             if watched is not None:
-                with ServerStarter(server) as starter:
+                with ServerStarter(server, ignore) as starter:
                     await self._repeat(steps, name, starter, watched)
             await steps(server)
             if stay:
@@ -609,12 +608,9 @@ class OpenCommand:
             return
         details: Event = msgspec.to_builtins(problem)
         if problem.is_in_page and problem.line is not None:
-            files = () if self._folder is None else source_files(self._folder)
             given = self._page_of(view.id), problem.line, problem.column or 1
-            if (found := find_position(*given, files)) is not None:
+            if (found := find_in_files(*given, self._folder)) is not None:
                 details |= msgspec.to_builtins(found)
-                if Path(found.file).is_relative_to(Path.cwd()):
-                    details["file"] = str(Path(found.file).relative_to(Path.cwd()))
         self._event("problem", view=view.id, **details)
 
     def _on_error(self, error: BaseException) -> None:

@@ -34,7 +34,7 @@ from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 
-from transom.connections.process import cause
+from transom.connections.process import NOT_THE_USERS, cause
 from transom.errors import UsageError
 from transom.server.views import Views
 
@@ -159,6 +159,26 @@ class _Brief(logging.Formatter):
         return f"  {cause(text) or text}"
 
 
+def own_traceback(error: BaseException) -> str:
+    """A traceback that begins in the user's own files: without what loads and runs them."""
+    shown = traceback.TracebackException.from_exception(error)
+    chain: list[traceback.TracebackException | None] = [shown]
+    while chain:
+        if (each := chain.pop()) is None:
+            continue
+        chain += [each.__cause__, each.__context__]
+        own = [at for at, frame in enumerate(each.stack) if not _is_foreign(frame.filename)]
+        if own or isinstance(error, SyntaxError):  # whose own line is no frame
+            each.stack = traceback.StackSummary.from_list(
+                each.stack[own[0] if own else len(each.stack) :]
+            )
+    return "".join(shown.format())
+
+
+def _is_foreign(file: str) -> bool:
+    return NOT_THE_USERS.search(file) is not None
+
+
 def find_server(module: ModuleType, name: str = "") -> object | None:
     """The server object in `module`, or `None` when it has none."""
     if name:
@@ -215,7 +235,7 @@ if __name__ == "__main__":
         main(sys.argv[1])
     except ServeError as error:
         sys.exit(f"transom: {error}")
-    except Exception:  # noqa: BLE001 - whatever it is, it ends here
-        traceback.print_exc()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends here
+        sys.stderr.write(own_traceback(error))
         sys.stderr.flush()
         os._exit(1)  # at once: who started it waits to say why it died

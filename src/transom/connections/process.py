@@ -20,7 +20,7 @@ import queue
 import re
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -82,10 +82,20 @@ class ServerProcess:
 
     @classmethod
     async def adopt(
-        cls, process: Process, *, forward_stderr: bool = True, max_line: int = MAX_LINE
+        cls,
+        process: Process,
+        *,
+        forward_stderr: bool = True,
+        on_stderr: Callable[[bytes], object] | None = None,
+        max_line: int = MAX_LINE,
     ) -> ServerProcess:
-        """Use a process that was started by `spawn`; if this is cancelled, end it."""
-        connecting = asyncio.ensure_future(cls._connect(process, forward_stderr, max_line))
+        """Use a process that was started by `spawn`; if this is cancelled, end it.
+
+        `on_stderr` is called with all that it writes to its standard error.
+        """
+        connecting = asyncio.ensure_future(
+            cls._connect(process, forward_stderr, on_stderr, max_line)
+        )
         try:
             return await asyncio.shield(connecting)
         except BaseException:
@@ -94,14 +104,20 @@ class ServerProcess:
             raise
 
     @classmethod
-    async def _connect(cls, process: Process, forward_stderr: bool, max_line: int) -> ServerProcess:
+    async def _connect(
+        cls,
+        process: Process,
+        forward_stderr: bool,
+        on_stderr: Callable[[bytes], object] | None,
+        max_line: int,
+    ) -> ServerProcess:
         loop = asyncio.get_running_loop()
         exited = asyncio.Event()
         # Not a process of asyncio's, which has not ended before its pipes have.
         threading.Thread(
             target=_wait, args=(process, loop, exited), name="transom-server", daemon=True
         ).start()
-        stderr = _StandardError(exited, forward=forward_stderr)
+        stderr = _StandardError(exited, on_stderr, forward=forward_stderr)
         await loop.connect_read_pipe(lambda: stderr, process.stderr)
         _widen(process.stdout)
         _widen(process.stdin)
@@ -228,8 +244,15 @@ class _StandardError(asyncio.Protocol):
     _KEPT = 16_000  # bytes
     _HELD_FOR = 3.0  # seconds
 
-    def __init__(self, exited: asyncio.Event, *, forward: bool) -> None:
+    def __init__(
+        self,
+        exited: asyncio.Event,
+        on_output: Callable[[bytes], object] | None,
+        *,
+        forward: bool,
+    ) -> None:
         self._exited = exited
+        self._on_output = on_output
         self._ended = asyncio.Event()
         self._quiet = _QuietLines() if forward else None
         self._timer: asyncio.TimerHandle | None = None
@@ -248,6 +271,8 @@ class _StandardError(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._tail = (self._tail + data)[-self._KEPT :]
         self._pass_on(data)
+        if self._on_output is not None:
+            self._on_output(data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
         self._pass_on(b"")
@@ -332,11 +357,11 @@ _FRAME = re.compile(
 _RAISED = re.compile(
     r"^(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Warning)\b(?::.*)?$", re.MULTILINE
 )
-_NOT_THE_USERS = re.compile(
+NOT_THE_USERS = re.compile(
     r"<frozen |<string>|[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|"
     + re.escape(str(Path(__file__).parents[1]))
 )
-
+"""Matches the names of files, in a traceback, that are not those of the server's author."""
 
 _OURS = re.compile(r"^transom: (.*)", re.MULTILINE | re.DOTALL)  # what `transom.cli.serve` says
 
@@ -351,7 +376,7 @@ def cause(text: str) -> str:
         return ""
     begins = text.rfind("Traceback (most recent call last)", 0, raised[-1].start())
     frames = list(_FRAME.finditer(text, max(begins, 0), raised[-1].start()))
-    own = [frame for frame in frames if not _NOT_THE_USERS.search(frame["file"])]
+    own = [frame for frame in frames if not NOT_THE_USERS.search(frame["file"])]
     what = re.sub(r"^(?:\w+\.)+(?=\w)", "", raised[-1][0])
     if not own:
         return what

@@ -7,7 +7,10 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import msgspec
 from watchfiles import Change, awatch  # pyright: ignore[reportUnknownVariableType]
+
+from transom.check.positions import Position, find_position
 
 # Not .json, .toml and the like: servers keep their data in such files, and write them when called.
 _SUFFIXES = {".py", ".html", ".htm", ".js", ".mjs", ".ts", ".jsx", ".tsx", ".css", ".svg"}
@@ -28,6 +31,20 @@ def source_files(folder: Path) -> Iterator[Path]:
                 if count > _MOST:
                     return
                 yield Path(where, name)
+
+
+def find_in_files(page: str, line: int, column: int, folder: Path | None) -> Position | None:
+    """Find a place of a View's page, in a file of this folder if one alone has such a line.
+
+    The path of the file is relative to the current folder where it can be. None if the page has no
+    such line.
+    """
+    files = () if folder is None else source_files(folder)
+    found = find_position(page, line, column, files)
+    if found is not None and Path(found.file).is_relative_to(Path.cwd()):
+        file = str(Path(found.file).relative_to(Path.cwd()))
+        found = msgspec.structs.replace(found, file=file)
+    return found
 
 
 async def watch_files(folder: Path) -> AsyncIterator[list[Path]]:

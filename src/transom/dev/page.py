@@ -184,6 +184,11 @@ class DevPage(PagePanels, TrafficListener):
         """A renderer for a Host whose Views are on this page."""
         return Seat(self._local, self._local.new_mark())
 
+    def html(self, seat: Seat, view_id: str) -> str:
+        """The page of a View that is shown; "" if it is not."""
+        mounted = self.stage.mounted(seat.key_of(view_id))
+        return "" if mounted is None else mounted.resource.html
+
     # --- what it shows -----------------------------------------------------------------------
 
     def set(self, panel: str, value: object) -> None:

@@ -6,14 +6,17 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import msgspec
 
+from transom.check.facts import TrialCall
 from transom.connections.targets import Target
 from transom.connections.upstream import Server
 from transom.dev.describing import described_surface, described_tools, described_view
+from transom.dev.files import find_in_files
 from transom.dev.page import DevPage
 from transom.drive.tools import DRIVE_TOOLS
 from transom.errors import TransomError
@@ -22,11 +25,13 @@ from transom.host.policy import ApprovalRequest, Decision, Policy
 from transom.host.view import View
 from transom.json_values import as_object
 from transom.protocol.messages import LogParams
+from transom.recent import Recent
 from transom.types import ContentBlock, Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
 from transom.web.seat import Seat
 
 _MAX_TEXT = 2000
+_MAX_PLACES = 1000  # lines of pages whose place is known
 _PIECES, _BETWEEN_PIECES = 20, 0.06  # of arguments that are streamed, and seconds
 _WIDTH, _HEIGHT = 800, 900  # of a picture
 
@@ -42,6 +47,8 @@ class ServerRun:
         name: the name of the server, after which Views are named.
         approve: decides whether the model, or a View, may call a tool.
         on_lost: called with the reason when the server is gone.
+        on_view: called with a View that has opened, or could not.
+        folder: where the pages of Views may be written.
         timeout: seconds for the server's start, a View's opening and each call.
     """
 
@@ -51,13 +58,17 @@ class ServerRun:
         name: str,
         approve: Approve,
         on_lost: Callable[[str], object],
+        on_view: Callable[[View], object],
+        folder: Path | None,
         timeout: float,
     ) -> None:
         self._page = page
         self._name = name
         self._timeout = timeout
         self._on_lost = on_lost
-        seat = page.seat()
+        self._on_view = on_view
+        self._folder = folder
+        seat = self._seat = page.seat()
         self.host = Host(
             renderer=seat,
             policy=Policy(approve=lambda request: approve(seat, request)),
@@ -70,6 +81,7 @@ class ServerRun:
         self._before: Mapping[str, Tool] = {}
         self._listed: Mapping[str, Tool] = {}
         self._is_current = False
+        self._places: Recent[tuple[str, int, int], dict[str, Any]] = Recent(_MAX_PLACES)
 
     async def start(self, target: Target) -> None:
         """Start the server.
@@ -168,6 +180,25 @@ class ServerRun:
             return await view.bridge.call_tool(name, arguments, timeout=self._timeout)
         return await view.call_tool(name, arguments, timeout=self._timeout)
 
+    def called(self, view: View) -> TrialCall:
+        """How a View's tool was called, and what it answered so far: for a diagnosis."""
+        origin = view.origin
+        result = None if origin.result is None else as_object(msgspec.json.decode(origin.result))
+        return TrialCall(
+            origin.tool.name, origin.arguments, result=result, failure=origin.cancelled
+        )
+
+    @property
+    def shown_view(self) -> View | None:
+        """The View that opened last, or could not be opened."""
+        return self._view
+
+    @property
+    def unconnected(self) -> View | None:
+        """The newest View whose page has not connected, if there is one."""
+        waiting = [view for view in self.host.views.values() if view.app is None]
+        return waiting[-1] if waiting else None
+
     async def surface(self) -> list[dict[str, Any]]:
         """What a model is given now, in each style."""
         drives = [tool for tool in await self.host.list_tools() if tool in DRIVE_TOOLS]
@@ -200,6 +231,8 @@ class ServerRun:
     def _view_opened(self, view: View) -> None:
         self._view, self._before, self._listed = view, {}, {}
         self._show_view()
+        if self._is_current:
+            self._on_view(view)
 
     def _view_failed(self, view: View, _: BaseException) -> None:
         self._view_opened(view)
@@ -240,7 +273,24 @@ class ServerRun:
         if problem.kind == "blocked":  # a violation, which comes by another way
             return
         details = msgspec.to_builtins(problem)
+        if problem.is_in_page and problem.line is not None:
+            details |= self._place(view.id, problem.line, problem.column or 1)
         self._find(details.pop("kind"), view.id, details.pop("message"), **details)
+
+    def violation(self, view_id: str, text: str, blocked: str) -> None:
+        """Show what a View's policy blocked, and the line of its page that names it."""
+        page = self._page.html(self._seat, view_id)
+        at = page.find(blocked) if blocked else -1
+        place = {} if at < 0 else self._place(view_id, page.count("\n", 0, at) + 1, 1)
+        self._find("blocked", view_id, text, **place)
+
+    def _place(self, view_id: str, line: int, column: int) -> dict[str, Any]:
+        """Where a line of a View's page is written, if that is known."""
+        if (view_id, line, column) not in self._places:
+            page = self._page.html(self._seat, view_id)
+            found = find_in_files(page, line, column, self._folder)
+            self._places[view_id, line, column] = msgspec.to_builtins(found or {})
+        return self._places[view_id, line, column]
 
     def _error(self, error: BaseException) -> None:
         self._find("protocol", "", str(error)[:_MAX_TEXT] or type(error).__name__)

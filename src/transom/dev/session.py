@@ -23,18 +23,19 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from transom.background import Background, Debounced, logs_errors, stop
-from transom.check.doctor import diagnose
 from transom.check.host_profiles import PLAIN, HostProfile, host_profile, host_profiles
 from transom.connections.targets import Target
 from transom.dev.contract import check_when_quiet
 from transom.dev.describing import shape_of, wire_result
-from transom.dev.doctor import headless_browser
+from transom.dev.doctor import Diagnoses
 from transom.dev.files import watch_files
+from transom.dev.output import ServerOutput, is_failed
 from transom.dev.page import DevPage
 from transom.dev.run import ServerRun
 from transom.dev.starting import ServerStarter
 from transom.errors import ProtocolError, TransomError
 from transom.host.policy import Allow, ApprovalRequest, Decision, Deny
+from transom.host.view import View
 from transom.protocol.peer import Progress
 from transom.types import ToolResult
 from transom.web.local_stage import OpenPage
@@ -111,7 +112,6 @@ class DevSession:
         self._timeout = timeout
         self._checks = checks
         self._settings = settings or Settings()
-        self._starter = ServerStarter(target.server)
         requests = {
             "call": self._call,
             "cancel": self._cancel,
@@ -126,6 +126,9 @@ class DevSession:
         }
         self.page = DevPage(requests, open_page, on_violation=self._violation, **page_options)
         self.page.stage.csp_mode = self._settings.csp
+        self._output = ServerOutput(self.page)
+        self._starter = ServerStarter(target.server, self._output.feed)
+        self._diagnoses = Diagnoses(self.page, target.folder, timeout)
         self._run: ServerRun | None = None
         self._again = asyncio.Event()  # the server is to be started again
         self._changed: list[str] = []
@@ -163,6 +166,8 @@ class DevSession:
         finally:
             for task in beside:
                 await stop(task)
+            self._output.close()
+            self._diagnoses.clear()
             if self._run is not None:
                 await self._run.close()
             await self._background.aclose()
@@ -184,7 +189,15 @@ class DevSession:
     async def _start(self) -> None:
         began, changed, self._changed = time.perf_counter(), self._changed, []
         self._show_server("starting", changed=changed)
-        run = ServerRun(self.page, self._target.name, self._approve, self._lost, self._timeout)
+        run = ServerRun(
+            self.page,
+            self._target.name,
+            self._approve,
+            self._lost,
+            self._view_opened,
+            self._target.folder,
+            self._timeout,
+        )
         try:
             await run.start(self._starter.target)
         except asyncio.CancelledError:
@@ -195,6 +208,7 @@ class DevSession:
             await self._show_failure(error)
             return
         before, self._run = self._run, run
+        self._diagnoses.clear()
         if changed:
             self.page.clear("findings")  # they are about what was there before the save
         try:
@@ -235,8 +249,16 @@ class DevSession:
 
     def _lost(self, reason: str) -> None:
         self._is_repeated = False  # it may be the call that ended it
-        self._show_server("lost", reason=reason)
+        self._show_server("lost", reason=reason, output=self._output.kept)
         self._start_later()
+
+    def _view_opened(self, view: View) -> None:
+        if self._run is not None:
+            self._diagnoses.view_opened(view, self._run, self._profile)
+
+    @property
+    def _profile(self) -> HostProfile:
+        return host_profile(self._settings.profile or PLAIN)
 
     def _start_later(self) -> None:
         pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)
@@ -264,6 +286,7 @@ class DevSession:
             raise TransomError(f"The server has no tool {call.tool}")
         if shape_of(tool) == "opens":
             self._last_view_call = call
+            self._diagnoses.watch(run, self._profile)
 
         last: dict[str, Any] = {}
 
@@ -294,6 +317,7 @@ class DevSession:
     async def _follow(self, call: CallRequest, calling: Awaitable[Any]) -> dict[str, Any]:
         """Make a call that can be cancelled, and show how it goes."""
         began, self._newest_call = time.perf_counter(), call
+        self._output.begin_call()
         self._show_call(call, "running")
         task = self._calls[call.call] = asyncio.ensure_future(calling)
         try:
@@ -317,7 +341,10 @@ class DevSession:
     def _show_call(self, call: CallRequest, state: str, **details: Any) -> None:
         if call is self._newest_call:  # an older one may still end
             shown = {"tool": call.tool, "arguments": call.arguments, "call": call.call}
-            self.page.set("call", {**shown, "state": state, **details})
+            shown |= {"state": state, **details}
+            if is_failed(shown):
+                shown["output"] = self._output.kept
+            self.page.set("call", shown)
 
     async def _cancel(self, arguments: dict[str, Any]) -> object:
         task = self._calls.get(str(arguments.get("call")))
@@ -333,17 +360,11 @@ class DevSession:
         return base64.b64encode(await self._current.screenshot()).decode()
 
     async def _diagnose(self, _: dict[str, Any]) -> object:
-        """Open the last View in a browser without a window, and say what is wrong with it."""
+        """Open the last View in a browser without a window, and show what is wrong with it."""
         call = self._last_view_call
-        found = await diagnose(
-            self._current.server,
-            None if call is None else call.tool,
-            None if call is None else call.arguments,
-            profile=host_profile(self._settings.profile or PLAIN),
-            browser=headless_browser,
-            wait=self._timeout,
-        )
-        return {"causes": msgspec.to_builtins(found.causes), "notes": found.notes}
+        tool, given = (None, {}) if call is None else (call.tool, call.arguments)
+        self._diagnoses.ask(self._current, self._profile, tool, given)
+        return None
 
     async def _teardown(self, _: dict[str, Any]) -> object:
         await self._current.view.close("the author closed it")
@@ -389,9 +410,9 @@ class DevSession:
                 return await seat.approve(request)
 
     def _violation(self, violation: Violation) -> None:
-        found = {"at": time.time(), "view": violation.view, "kind": "blocked"}
-        text = f"{violation.directive}: {violation.blocked}"
-        self.page.add("findings", {**found, "message": text, "source": violation.source})
+        if self._run is not None:
+            text = f"{violation.directive}: {violation.blocked}"
+            self._run.violation(violation.view, text, violation.blocked)
 
 
 def _shown_profile(profile: HostProfile) -> dict[str, Any]:

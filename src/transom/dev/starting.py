@@ -6,6 +6,7 @@ runs it, a spare process has loaded them and waits; the server's own files are l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
@@ -21,15 +22,17 @@ SERVE = "transom.cli.serve"
 class ServerStarter:
     """Starts a server again and again. Its `target` is for `Host.add_server`.
 
-    Only a command is started here; any other server is connected as it is.
+    Only a command is started here; any other server is connected as it is. `on_output` is called
+    with all that it writes to its standard error.
     """
 
-    def __init__(self, server: Target) -> None:
+    def __init__(self, server: Target, on_output: Callable[[bytes], object]) -> None:
         self._command: list[str] = [] if not isinstance(server, list) else server
         self.target: Target = server
         """A new process for each connection."""
         if self._command:
             self.target = ServerOpener(self._start, identity_of(server))
+        self._on_output = on_output
         self._spare: Process | None = None
         self._last: ServerProcess | None = None
 
@@ -65,5 +68,5 @@ class ServerStarter:
                     process.stdin.write(b"\n")
         if process is None or process.poll() is not None:
             process = spawn(self._command, inherit_env=False)
-        self._last = await ServerProcess.adopt(process)
+        self._last = await ServerProcess.adopt(process, on_stderr=self._on_output)
         return self._last

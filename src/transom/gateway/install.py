@@ -269,9 +269,7 @@ def transom_command() -> list[str]:
     if _PASSING.search(sys.prefix + os.sep):
         uv = os.environ.get("UV")
         beside = uv and shutil.which("uvx", path=str(Path(uv).parent))
-        package = "transom[headless]" if find_spec("playwright") else "transom"
-        source = _installed_from()
-        package = f"{package} @ {source}" if source else package
+        package = transom_requirement("headless" if find_spec("playwright") else "")
         return [beside or _which("uvx") or "uvx", "--from", package, "transom"]
     name = "transom.exe" if os.name == "nt" else "transom"
     beside = Path(sys.executable).parent / name
@@ -281,6 +279,12 @@ def transom_command() -> list[str]:
     if found:
         return [str(Path(found).absolute())]
     return [sys.executable, "-m", "transom"]
+
+
+def transom_requirement(extra: str = "") -> str:
+    """What `pip install` needs to install this Transom elsewhere, from where it came."""
+    package, source = f"transom[{extra}]" if extra else "transom", _installed_from()
+    return f"{package} @ {source}" if source else package
 
 
 def _installed_from() -> str | None:

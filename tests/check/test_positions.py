@@ -1,10 +1,10 @@
-"""Where a line of a page was written: `transom.cli.positions`."""
+"""Where a line of a page was written: `transom.check.positions`."""
 
 from pathlib import Path
 
 import pytest
 
-from transom.cli.positions import Position, find_position
+from transom.check.positions import Position, find_position
 
 PAGE = "<!doctype html>\n<script>\n  start();\n  go();\n  start();\n</script>\n"
 
