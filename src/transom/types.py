@@ -264,6 +264,8 @@ class Tool(Wire, frozen=True):
         """Who may call it: `_meta.ui.visibility`, or model and app if that is missing."""
         ui: object = (self.meta or {}).get("ui")
         declared = cast("dict[str, object]", ui).get("visibility") if isinstance(ui, dict) else None
+        if isinstance(declared, str):  # meant as a list of one
+            return (declared,)
         if not isinstance(declared, list):
             return ("model", "app")
         return tuple(entry for entry in cast("list[object]", declared) if isinstance(entry, str))

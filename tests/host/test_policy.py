@@ -228,6 +228,9 @@ def test_the_grants_of_a_view_that_is_gone_are_forgotten():
         ({"ui": {"visibility": ["app", "app"]}}, False, True),
         ({"ui": {"visibility": ["nobody"]}}, False, False),
         ({"ui": {"visibility": [7, None]}}, False, False),
+        ({"ui": {"visibility": "app"}}, False, True),
+        ({"ui": {"visibility": "model"}}, True, False),
+        ({"ui": {"visibility": "all of them"}}, False, False),
     ],
 )
 def test_an_explicit_visibility_counts_as_it_stands(

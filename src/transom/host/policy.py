@@ -268,4 +268,4 @@ def view_may_call(tool: Tool, view_calls: ViewCalls = "spec") -> bool:
         return False
     declared = as_object((tool.meta or {}).get("ui")).get("visibility")
     linked = view_calls == "linked" and links_view(tool.meta)
-    return view_calls == "spec" or linked or isinstance(declared, list)
+    return view_calls == "spec" or linked or isinstance(declared, list | str)

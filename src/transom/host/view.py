@@ -352,7 +352,7 @@ class View(CallsTools):
         except TransomError as error:
             if isinstance(error, RequestTimeout):
                 liveness.ping()
-            if (explained := self._explained(call.name, error)) is error:
+            if (explained := self._explained(tool, error)) is error:
                 raise
             raise explained from error
         finally:
@@ -392,18 +392,19 @@ class View(CallsTools):
         call.arguments = request.arguments
         return bridge.disabled.get(call.name, tool)
 
-    def _explained(self, name: str, error: TransomError) -> TransomError:
+    def _explained(self, tool: Tool, error: TransomError) -> TransomError:
         """The error of a call as a model should read it."""
         if isinstance(error, RequestTimeout) and self.state is BUSY:
             return RequestTimeout(f"{error}: View {self.id} is {self.reason}")
         if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
             return self.closed_error()
         # It was loaded again, and may have no tools now, or not this one.
-        late = isinstance(error, ProtocolError) and name not in self._tools.by_name
+        late = isinstance(error, ProtocolError) and tool.name not in self._tools.by_name
         if late or isinstance(error, CapabilityMissing):
-            return self.missing(name)
+            return self.missing(tool.name)
         if isinstance(error, ProtocolError):  # the View's own text
-            error.message = clean(error.message, self._env.limits.max_description)
+            said = clean(error.message, self._env.limits.max_description)
+            error.message = mark_untrusted(said, self.id) if is_untrusted(tool) else said
         return error
 
     @staticmethod
