@@ -230,7 +230,7 @@ def test_values_cannot_be_changed():
         ({"ui": None}, ("model", "app")),
         ({"ui": []}, ("model", "app")),
         ({"ui": {}}, ("model", "app")),
-        ({"ui": {"visibility": "app"}}, ("model", "app")),
+        ({"ui": {"visibility": "app"}}, ("app",)),
         ({"ui": {"visibility": ["app"]}}, ("app",)),
         ({"ui": {"visibility": ["model", "app"]}}, ("model", "app")),
         ({"ui": {"visibility": []}}, ()),

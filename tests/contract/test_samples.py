@@ -169,6 +169,10 @@ async def test_a_registry_that_changes(show: Show):
     model = await show("registry")
     tools = await model.until("insert-text")  # refresh is for the user interface only
     assert tools["insert-text"].input_schema["properties"]["text"]["type"] == "string"
+    refused = await model.call("insert-text", {"text": 7})
+    assert refused.is_error
+    assert refused.text.startswith("Invalid arguments for tool insert-text:\n- text: ")
+    assert not (await model.call("insert-text", {"text": "Hello"})).is_error
     with pytest.raises(ProtocolError):
         await model.call("refresh")
     refused = await model.call("save")

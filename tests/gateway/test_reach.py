@@ -37,6 +37,21 @@ def deep(levels: int) -> dict[str, Any]:
     return schema
 
 
+async def test_a_tool_of_the_server_that_is_new_and_for_views_only_is_not_called(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("transom.connections.relisting.RELIST_AFTER", 0.0)
+    server = Server(tools={"listChanged": True})
+    async with official_client(server=server) as client:
+        await client.list_tools()
+        server.tools += [{"name": "helper", "inputSchema": {"type": "object"}, **HIDDEN}]
+        with pytest.raises(MCPError, match="Unknown tool: helper"):
+            await client.call_tool("helper")
+        assert texts(await client.call_tool("unlisted")) == [
+            "called unlisted"
+        ]  # the server decides
+
+
 @pytest.mark.parametrize(
     ("name", "listed"),
     [

@@ -372,6 +372,11 @@ class Proxy:
             with suppress(TransomError):
                 await server.connection.tools()
         tool = server.connection.tool_cache.known(own)
+        if (
+            tool is None
+        ):  # it may be new, and for Views only; a server may also answer unlisted names
+            with suppress(TransomError):
+                tool = await server.connection.tool_cache.tool(own)
         if tool is not None and not model_may_call(tool):
             raise self._members.unknown("tool", name)
         mirrors = server.connection.tool_cache.mirrors_arguments(own)
