@@ -32,7 +32,18 @@ UP_TO_SESSION = BOTTOM | {
 UP_TO_CONNECTIONS = UP_TO_SESSION | {"mcptypes", "state_files", "connections", "drive"}
 UP_TO_HOST = UP_TO_CONNECTIONS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
-EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "dev", "testing", "evals", "cli"}
+EVERYTHING = UP_TO_SERVING | {
+    "web",
+    "agents",
+    "gateway",
+    "check",
+    "dev",
+    "testing",
+    "evals",
+    "conform",
+    "conform.own_hosts",
+    "cli",
+}
 
 MAY_IMPORT = {
     "errors": set[str](),
@@ -68,6 +79,9 @@ MAY_IMPORT = {
     "dev": UP_TO_SERVING | {"web", "check"},
     "testing": UP_TO_SERVING | {"web", "check"},
     "evals": UP_TO_SERVING | {"web", "agents", "testing"},
+    "conform": UP_TO_SERVING | {"web"},
+    # Measures what is ours, the gateway too.
+    "conform.own_hosts": UP_TO_SERVING | {"web", "gateway", "conform"},
     "cli": EVERYTHING,
     "__main__": {"cli"},
 }
@@ -108,6 +122,7 @@ PACKAGES = {
     "dev": {"msgspec", "watchfiles"},
     "testing": {"msgspec", "pytest"} | MCP,
     "evals": {"msgspec", "rich", "ruamel"} | MCP,
+    "conform": {"msgspec", "rich", "starlette"} | MCP,
     "cli": {"msgspec", "rich"} | MCP,
     "__main__": set[str](),
 }

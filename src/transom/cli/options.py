@@ -751,6 +751,10 @@ def _of_author(name: str) -> Command:
     return import_module("transom.cli.author_options").COMMANDS[name]()
 
 
+def _of_conformance(name: str) -> Command:
+    return import_module("transom.cli.conform_options").COMMANDS[name]()
+
+
 COMMANDS: Mapping[str, Callable[[], Command]] = {
     "gateway": _gateway,
     "gateway install": _install,
@@ -762,6 +766,7 @@ COMMANDS: Mapping[str, Callable[[], Command]] = {
     "new": partial(_of_author, "new"),
     "replay": replay_command,
     "eval": eval_command,
+    "conform host": partial(_of_conformance, "conform host"),
     "login": _login,
     "logout": _logout,
     "storage": _storage,

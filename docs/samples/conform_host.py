@@ -1,0 +1,23 @@
+"""The conformance of a host that a program drives."""
+
+from __future__ import annotations
+
+from transom import Host, Policy
+from transom.host.renderers import Renderer
+
+
+# region measure
+from transom.conform.driving import DrivenTransomHost, measure
+from transom.conform.server import ConformServer
+
+
+async def failed_requirements(renderer: Renderer) -> list[str]:
+    """Measure a Host, with everything that its model and its user do."""
+    server = ConformServer()
+    async with server.probes(), Host(renderer=renderer, policy=Policy.trusting()) as host:
+        await host.add_server("conform", server.mcp)
+        await measure(server, DrivenTransomHost(host, server))
+    return server.measured.failed()
+
+
+# endregion

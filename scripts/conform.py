@@ -1,0 +1,80 @@
+"""Writes docs/conformance.md's tables: `python -m scripts.conform`.
+
+The tables of requirements come from host.toml and view.toml. Without `--tables`, our own hosts are
+measured as well, and their results written; that takes a minute, and Chromium.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from transom.conform.own_hosts import measure_own
+from transom.conform.report import ConformReport
+from transom.conform.requirements import Subject, requirements
+
+PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
+TIMEOUT = 20.0
+
+
+def requirement_rows(subject: Subject) -> Iterator[str]:
+    """The table of all requirements."""
+    yield "| id | level | requirement | specification |"
+    yield "| --- | --- | --- | --- |"
+    for each in requirements(subject).values():
+        text = each.text.replace("|", "\\|")
+        yield f"| `{each.id}` | {each.level} | {text} | [{each.clause}]({each.url}) |"
+
+
+def result_rows(reports: Iterable[ConformReport]) -> Iterator[str]:
+    """The table of results, and what does not hold."""
+    yield "| measured | hold | do not hold | optional, not offered | not measured |"
+    yield "| --- | --- | --- | --- | --- |"
+    listed = list(reports)
+    for report in listed:
+        numbers = " | ".join(str(each) for each in report.count().values())
+        yield f"| {report.name} | {numbers} |"
+    for report in listed:
+        failed = [each for each in report.verdicts if report.word(each) == "fail"]
+        if failed:
+            yield ""
+            yield f"What does not hold in {report.name}:"
+            yield ""
+            known = requirements(report.subject)
+            for each in failed:
+                yield f"- `{each.id}` ({known[each.id].level}): {known[each.id].text}"
+
+
+def with_part(page: str, name: str, rows: Iterable[str]) -> str:
+    """The page with other lines between the marks of a part."""
+    begin, end = f"<!-- {name}: written by scripts/conform.py -->\n", f"<!-- end of {name} -->"
+    before, rest = page.split(begin)
+    return "".join(
+        [before, begin, "\n", *(f"{row}\n" for row in rows), "\n", end, rest.split(end)[1]]
+    )
+
+
+def with_tables(page: str) -> str:
+    """The page with the requirements as they are now."""
+    return with_part(page, "requirements of hosts", requirement_rows("host"))
+
+
+async def _measure() -> list[ConformReport]:
+    runs = [("host", "strict"), ("host", "compat"), ("gateway", "strict")]
+    return [await measure_own(kind, csp, TIMEOUT) for kind, csp in runs]  # type: ignore[arg-type]
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", action="store_true", help="only the tables of requirements")
+    page = with_tables(PAGE.read_text("utf-8"))
+    if not parser.parse_args().tables:
+        page = with_part(page, "results of hosts", result_rows(asyncio.run(_measure())))
+    PAGE.write_text(page, "utf-8")
+    sys.stdout.write(f"{PAGE} is written\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Hosts and Views that are broken in one way each: what happens to messages is data.
+
+A mutation is a table in broken_hosts.toml or broken_views.toml:
+
+    expect      the requirements under which the kit must report it, and no others
+    sender      whose messages are changed: `host` or `view`
+    method      which: the method, or that of the request that an answer is for
+    answer      true: answers to such requests, not the requests themselves
+    when        only where the (request's) params have these members
+    view        only this View (of several)
+    do          drop | twice | set | remove | hold | inject | replace
+    path, value     for set and remove: where in the message; set changes what is there
+    until       hold: until a message with this method came from the same sender
+    message     inject: a message of the same sender that comes after it
+    find, with  replace: text in the message
+    waits       true: what is missing is noticed only after a while, as with drop
+"""
+
+import copy
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+FOLDER = Path(__file__).parent
+
+
+class Mutation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"by": "with"}):
+    name: str
+    expect: list[str]
+    do: str
+    sender: str = "host"
+    method: str = ""
+    answer: bool = False
+    when: dict[str, Any] = {}
+    view: str = ""
+    path: str = ""
+    value: Any = None
+    create: bool = False
+    until: str = ""
+    message: dict[str, Any] = {}
+    find: str = ""
+    by: str = ""
+    waits: bool = False
+
+
+def mutations(file: str) -> list[Mutation]:
+    tables = tomllib.loads((FOLDER / file).read_text("utf-8"))
+    return [msgspec.convert({"name": name, **each}, Mutation) for name, each in tables.items()]
+
+
+class Mutated:
+    """The messages of one View, on their way, with a mutation."""
+
+    def __init__(self, mutation: Mutation | None) -> None:
+        self._mutation = mutation
+        self._requests: dict[tuple[str, str], dict[str, Any]] = {}
+        self._held: list[Any] = []
+
+    def __call__(self, sender: str, sent: Any) -> list[Any]:
+        """What comes instead of a message."""
+        if not isinstance(sent, dict):
+            return [sent]
+        message = cast("dict[str, Any]", sent)
+        if "method" in message and "id" in message:
+            self._requests[sender, json.dumps(message["id"])] = message
+        mutation = self._mutation
+        if mutation is None or mutation.sender != sender:
+            return [message]
+        if mutation.do == "hold" and message.get("method") == mutation.until:
+            held, self._held = self._held, []
+            return [message, *held]
+        return self._change(mutation, message) if self._is_meant(mutation, message) else [message]
+
+    def _is_meant(self, mutation: Mutation, message: dict[str, Any]) -> bool:
+        request = message
+        if mutation.answer:
+            other = "view" if mutation.sender == "host" else "host"
+            request = self._requests.get((other, json.dumps(message.get("id"))), {})
+            if "method" in message:
+                return False
+        elif "method" not in message:
+            return False
+        params = request.get("params", {})
+        return request.get("method") == mutation.method and all(
+            params.get(key) == value for key, value in mutation.when.items()
+        )
+
+    def _change(self, mutation: Mutation, message: dict[str, Any]) -> list[Any]:
+        match mutation.do:
+            case "drop":
+                return []
+            case "twice":
+                return [message, message]
+            case "hold":
+                self._held.append(message)
+                return []
+            case "inject":
+                return [message, mutation.message]
+            case "replace":
+                return [json.loads(json.dumps(message).replace(mutation.find, mutation.by))]
+            case _:
+                return [_edited(mutation, message)]
+
+
+def _edited(mutation: Mutation, message: dict[str, Any]) -> dict[str, Any]:
+    changed = copy.deepcopy(message)
+    at: Any = changed
+    *way, last = [int(part) if part.isdecimal() else part for part in mutation.path.split(".")]
+    for part in way:
+        if isinstance(part, str) and part not in at:
+            return message
+        at = at[part]
+    if isinstance(last, str) and last not in at and not mutation.create:
+        return message
+    if mutation.do == "remove":
+        del at[last]
+    else:
+        at[last] = mutation.value
+    return changed
