@@ -1,6 +1,7 @@
 """`transom dev` in Chromium: the page that an author keeps open."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +26,8 @@ from mcp.server.mcpserver import MCPServer
 from transom.server import Views
 
 views = Views()
-page = views.add("ui://shop/page.html", html=Path(__file__).with_name("page.html"))
+page = views.add("ui://shop/page.html", html=Path(__file__).with_name("page.html"),
+                 permissions=["clipboardWrite"])
 
 
 @views.tool(opens=page, annotations={"readOnlyHint": True})
@@ -59,6 +61,14 @@ app.registerTool("trouble", {}, async () => {
   await app.sendMessage({ role: "user", content: [{ type: "text", text: "<b>hello</b>" }] });
   sell.enable();
   return "done";
+});
+app.registerTool("host", {}, async () => {
+  const { availableDisplayModes: modes, containerDimensions: room } = app.getHostContext();
+  const text = [{ type: "text", text: "hello" }];
+  const sent = await app.sendMessage({ role: "user", content: text }).catch((error) => error.code);
+  const mode = await app.requestDisplayMode({ mode: "fullscreen" }).catch(({ message }) => message);
+  const offers = Object.keys(app.getHostCapabilities()).sort();
+  return JSON.stringify({ offers, modes, room, sent, mode });
 });
 app.onhostcontextchanged = ({ theme }) => { if (theme) document.body.title = theme; };
 app.ontoolinputpartial = () => { document.body.title = "partial"; };
@@ -252,9 +262,30 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
         await expect(result).to_contain_text("The user refused")
         await page.get_by_label("Page policy").select_option("strict")
         await expect(panel).to_contain_text("liveshop-2")
-        await page.locator("#profile").select_option("basic-host of ext-apps")
-        await expect(page.locator("#profile-facts")).to_contain_text("What is known of basic-host")
+        frame = page.locator("#views > transom-view:first-of-type iframe")
+        await expect(frame).to_have_attribute("allow", re.compile("clipboard-write"))
+        await page.get_by_label("clipboard").uncheck()
         await expect(panel).to_contain_text("liveshop-3")
+        assert "clipboard" not in (await frame.get_attribute("allow") or "")
+
+        # As a known host: what it does not offer is neither declared nor done.
+        await page.get_by_label("Width").select_option("as it is")
+        await page.locator("#profile").select_option("Visual Studio Code")
+        await expect(page.locator("#profile-facts")).to_contain_text("What is known of Visual")
+        await expect(panel).to_contain_text("liveshop-4")
+        await rows.get_by_role("button", name="host").click()
+        await panel.get_by_role("button", name="Call as the page").click()
+        await expect(result.locator("pre").first).to_contain_text("offers")
+        assert json.loads(await result.locator("pre").first.inner_text()) == {
+            "offers": [
+                *("downloadFile", "experimental", "logging", "openLinks", "serverResources"),
+                *("serverTools", "updateModelContext"),
+            ],
+            "modes": ["inline"],
+            "room": {"width": 494, "maxHeight": 720},
+            "sent": -32601,
+            "mode": "Not offered",
+        }
         await page.get_by_role("button", name="Tear down").click()
         await expect(panel).to_contain_text("the author closed it")
         await expect(page.locator("#empty")).to_be_visible()

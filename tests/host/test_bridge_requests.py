@@ -8,6 +8,7 @@ import pytest
 from tests.host.bare_view import ready, text, tool
 from transom.errors import ProtocolError, Refused
 from transom.host.downloads import Download
+from transom.host.view_requests import CAPABILITY_OF
 from transom.protocol.messages import LogParams, ModelContextParams
 from transom.types import EmbeddedResource, ResourceContents, ResourceLink, TextContent, ToolResult
 
@@ -45,6 +46,19 @@ async def test_a_handler_that_returns_nothing_has_done_it(
     async with ready() as (bridge, view, _):
         setattr(bridge, handler, lambda _: None)
         assert await view.ask(method, params) == {}
+
+
+@pytest.mark.parametrize(("handler", "method", "params"), ASKED)
+async def test_what_is_not_offered_is_not_found_whatever_the_host_could_do(
+    handler: str, method: str, params: dict[str, Any]
+):
+    async with ready(offers=["sampling", CAPABILITY_OF["ui/message"]]) as (bridge, view, _):
+        setattr(bridge, handler, lambda _: None)
+        if method == "ui/message":
+            assert await view.ask(method, params) == {}
+        else:
+            with pytest.raises(ProtocolError, match="Method not found"):
+                await view.ask(method, params)
 
 
 @pytest.mark.parametrize(("handler", "method", "params"), ASKED)

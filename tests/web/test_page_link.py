@@ -94,6 +94,22 @@ async def test_what_was_lost_with_a_socket_is_sent_again_and_comes_once(ends: En
     assert ends.frames == [("a", b"kept")]
 
 
+async def test_what_waits_is_counted_in_bytes_as_it_is_sent_whatever_its_characters(
+    ends: Ends,
+) -> None:
+    ends.page.connect()
+    ends.link.post("a", b"x" * 4000 + "😀".encode())  # as a text, four bytes for every character
+    ends.link.post("a", b"x" * 4000)
+    assert ends.over == []
+    ends.page.drop()
+    ends.page.connect()
+    ends.page.read()
+    assert [message[-1] for _, message in ends.page.frames] == ["😀", "x"]
+    for _ in range(3):
+        ends.link.post("a", "😀".encode() * 1000)
+    assert ends.over != []
+
+
 async def test_a_frame_that_was_there_already_is_dropped(ends: Ends) -> None:
     ends.page.connect()
     ends.link.feed("1 a\nx")

@@ -112,7 +112,9 @@ new Findings(
 );
 new Contexts(host, byId("context"));
 new Audit(host, byId("audit"));
-connectSettings(host);
+connectSettings(host, (container) => {
+  controls.setContainer(container);
+});
 
 // --- the server -----------------------------------------------------------------------------------
 

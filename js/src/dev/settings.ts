@@ -7,15 +7,28 @@ interface Profile {
   name: string;
   title: string;
   sources: Record<string, { title: string; url?: string }>;
+  container?: Container | null;
   [field: string]: unknown;
 }
 
 const REVOKE_AFTER = 10_000; // milliseconds that a browser has to begin saving a file
 const NAMES = ["csp", "approvals", "profile"] as const;
 
+/** What known hosts tell a View of its room. */
+export interface Container {
+  width?: number;
+  maxWidth?: number;
+  height?: number;
+  maxHeight?: number;
+}
+
 const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
 
-export function connectSettings(host: DevHost): void {
+/** `onContainer` is called with the room that the chosen host has for Views, if that is known. */
+export function connectSettings(
+  host: DevHost,
+  onContainer: (container: Container | undefined) => void,
+): void {
   const problem = byId("settings-problem");
   const attempt = async (asked: Promise<unknown>): Promise<unknown> => {
     problem.textContent = "";
@@ -26,15 +39,21 @@ export function connectSettings(host: DevHost): void {
       return undefined;
     }
   };
-  for (const name of NAMES) {
-    select(name).addEventListener("change", (event) => {
+  const permissions = [
+    ...byId("permissions").querySelectorAll<HTMLInputElement>("input[type=checkbox]"),
+  ];
+  for (const control of [...NAMES.map(select), ...permissions]) {
+    control.addEventListener("change", (event) => {
       event.stopPropagation(); // it is nothing that the page tells the View
-      const settings = Object.fromEntries(NAMES.map((each) => [each, select(each).value]));
-      void attempt(host.request("settings", settings));
+      const chosen = Object.fromEntries(NAMES.map((each) => [each, select(each).value]));
+      const refused = permissions.filter((box) => !box.checked).map((box) => box.value);
+      void attempt(host.request("settings", { ...chosen, refused }));
     });
   }
-  host.onPanel("settings", (settings: Record<(typeof NAMES)[number], string>) => {
+  type Settings = Record<(typeof NAMES)[number], string> & { refused: string[] };
+  host.onPanel("settings", (settings: Settings) => {
     for (const name of NAMES) select(name).value = settings[name];
+    for (const box of permissions) box.checked = !settings.refused.includes(box.value);
     showProfile();
   });
 
@@ -42,6 +61,7 @@ export function connectSettings(host: DevHost): void {
   const showProfile = (): void => {
     const chosen = profiles.find(({ name }) => name === select("profile").value);
     byId("profile-facts").replaceChildren(...(chosen ? [facts(chosen)] : []));
+    onContainer(chosen?.container ?? undefined);
   };
   host.onPanel("profiles", (found: Profile[]) => {
     profiles = found;

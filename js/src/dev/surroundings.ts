@@ -3,8 +3,10 @@ import { inlineSize, surroundings, View, type Views } from "../views_bundle.js";
 import type { DevHost } from "./host.js";
 import { byId } from "./parts.js";
 import type { Place } from "./deep_link.js";
+import type { Container } from "./settings.js";
 
 const WIDTHS: Record<string, number> = { phone: 390, tablet: 768, desktop: 1280 };
+const BORDERS = 2; // pixels around a View: see inlineSize
 const RESIZED_AFTER = 150; // milliseconds without another size
 
 const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
@@ -25,6 +27,7 @@ export class HostControls {
   readonly #host: DevHost;
   readonly #place = byId("views");
   readonly #dark = matchMedia("(prefers-color-scheme: dark)");
+  #container: Container = {}; // of the chosen host
   #resizing: ReturnType<typeof setTimeout> | undefined;
 
   /** `onChanged` is called with what the author chose. */
@@ -66,9 +69,27 @@ export class HostControls {
     this.send();
   }
 
+  /** Have the room that a known host has for a View, where the author chooses no other. */
+  setContainer(container: Container = {}): void {
+    if (JSON.stringify(container) === JSON.stringify(this.#container)) return;
+    this.#container = container;
+    this.#resize();
+    this.send();
+  }
+
   #resize(): void {
-    const width = WIDTHS[select("width").value];
-    this.#place.style.width = width === undefined ? "" : `${width}px`;
+    const { width, maxWidth, height, maxHeight } = this.#container;
+    const { style } = this.#place;
+    const px = (length: number | undefined): string => (length ? `${length}px` : "");
+    style.width = px(WIDTHS[select("width").value] ?? (width && width + BORDERS));
+    style.maxWidth = px(select("width").value ? undefined : maxWidth);
+    style.setProperty("--view-height", px(this.#maxHeight ? undefined : height));
+    style.setProperty("--view-max-height", px(this.#maxHeight ?? maxHeight));
+  }
+
+  get #maxHeight(): number | undefined {
+    const value = input("max-height").valueAsNumber;
+    return value > 0 ? value : undefined;
   }
 
   #setMode(): void {
@@ -81,18 +102,20 @@ export class HostControls {
   send(): void {
     const { theme, locale, zone } = this.choices;
     const seen = this.#dark.matches ? "dark" : "light";
-    const size: { width?: number; maxWidth?: number; height?: number; maxHeight?: number } =
-      inlineSize(this.#place);
-    const limit = (id: string): number | undefined => {
-      const value = input(id).valueAsNumber;
-      return value > 0 ? value : undefined;
+    const { width, maxHeight: most } = inlineSize(this.#place);
+    const { maxWidth, height, maxHeight } = this.#container;
+    const isChosen = select("width").value !== "";
+    const size: Container = {
+      ...(maxWidth && !isChosen ? { maxWidth } : { width }),
+      ...(height && !this.#maxHeight
+        ? { height }
+        : { maxHeight: this.#maxHeight ?? maxHeight ?? most }),
     };
-    const maxHeight = limit("max-height");
-    const inset = limit("safe-area") ?? 0;
+    const inset = Math.max(0, input("safe-area").valueAsNumber || 0);
     this.#host.agent.notify(
       surroundings({
         theme: theme === "light" || theme === "dark" ? theme : seen,
-        containerDimensions: maxHeight === undefined ? size : { ...size, maxHeight },
+        containerDimensions: size,
         safeAreaInsets: { top: inset, right: inset, bottom: inset, left: inset },
         ...(locale ? { locale } : {}),
         ...(zone ? { timeZone: zone } : {}),

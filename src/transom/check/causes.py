@@ -23,6 +23,7 @@ import msgspec
 from transom.check.facts import ListedTool, ServedResource, TrialCall, near_miss, texts
 from transom.check.host_profiles import HostProfile
 from transom.check.observing import CORS_REFUSAL, LATE_HANDLER
+from transom.host.view_requests import CAPABILITY_OF
 from transom.json_values import JsonObject, as_object, clean
 from transom.protocol.messages import PROTOCOL_VERSION, VIEW_MIME_TYPE
 from transom.types import ViewProblem
@@ -765,21 +766,11 @@ def _grow(heights: list[float]) -> bool:
 
 # --- its host
 
-_CAPABILITIES = {
-    "ui/open-link": "openLinks",
-    "ui/download-file": "downloadFile",
-    "ui/message": "message",
-    "ui/update-model-context": "updateModelContext",
-    "sampling/createMessage": "sampling",
-    "tools/call": "serverTools",
-    "resources/read": "serverResources",
-}
-
 
 def _host(case: _Case) -> Iterator[Cause]:
     profile, view, host = case.profile, case.view, case.profile.title
     offered = profile.capabilities
-    for method, name in _CAPABILITIES.items():
+    for method, name in CAPABILITY_OF.items():
         if offered is not None and name not in offered and view.sends(method):
             yield _cause(
                 "capability",

@@ -262,7 +262,7 @@ class _Visit:
         late: float = 0.0,
     ) -> None:
         self._server = server
-        self._shown = _as_shown_by(profile, shown)
+        self._shown = as_shown_by(profile, shown)
         self._call = call
         self._profile = profile
         self._wait = wait
@@ -379,7 +379,7 @@ _DOCTYPE_OR_HEAD = re.compile(
 )
 
 
-def _as_shown_by(profile: HostProfile, shown: UIResource) -> UIResource:
+def as_shown_by(profile: HostProfile, shown: UIResource) -> UIResource:
     """The page as that host shows it."""
     granted = shown.permissions
     if granted is not None and profile.permissions is not None:

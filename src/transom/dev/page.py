@@ -19,7 +19,9 @@ from typing import Any, Self, cast
 import msgspec
 
 from transom.background import Background, Debounced, logs_errors
+from transom.channel import Channel
 from transom.errors import ProtocolError, TransomError, UsageError
+from transom.host.ui_resource import UIResource
 from transom.json_values import as_object
 from transom.traffic import TrafficListener, TrafficMessage, recorded
 from transom.web.local_stage import LocalStage, OpenPage, PagePanels
@@ -34,8 +36,8 @@ Request = Callable[[dict[str, Any]], Awaitable[object]]
 
 _SEND_AFTER = 0.04
 _MAX_ENTRIES = 10_000
-# A link ends when 64 MB wait in it, where a character can take four bytes: what a page is sent when
-# it connects, all panels and logs, has to stay well below 16 MB.
+# A link ends when 64 MB wait in it: what a page is sent when it connects, all panels and logs, has
+# to stay well below that.
 _MAX_PANEL = 1024 * 1024
 _MAX_LOG = 1024 * 1024
 _MAX_TRAFFIC = 5 * 1024 * 1024
@@ -119,6 +121,20 @@ class _Log:
         return [self.kept[index] for index in range(len(self.kept) - count, len(self.kept))]
 
 
+class _DevSeat(Seat):
+    """Shows each View as the chosen host does."""
+
+    def __init__(
+        self, stage: LocalStage, mark: str, shown: Callable[[UIResource], UIResource]
+    ) -> None:
+        super().__init__(stage, mark)
+        self._shown_as = shown
+
+    async def open(self, resource: UIResource) -> Channel:
+        """Show a View."""
+        return await super().open(self._shown_as(resource))
+
+
 class DevPage(PagePanels, TrafficListener):
     """Serves the page while its block runs.
 
@@ -180,9 +196,9 @@ class DevPage(PagePanels, TrafficListener):
         """Open the page, and wait until it is there."""
         await self._local.find_page(None)
 
-    def seat(self) -> Seat:
-        """A renderer for a Host whose Views are on this page."""
-        return Seat(self._local, self._local.new_mark())
+    def seat(self, shown: Callable[[UIResource], UIResource]) -> Seat:
+        """A renderer for a Host whose Views are on this page, each as `shown` has it."""
+        return _DevSeat(self._local, self._local.new_mark(), shown)
 
     def html(self, seat: Seat, view_id: str) -> str:
         """The page of a View that is shown; "" if it is not."""

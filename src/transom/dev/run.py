@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
+from transom.check.doctor import as_shown_by
 from transom.check.facts import TrialCall
+from transom.check.host_profiles import PLAIN, HostProfile, host_profile
 from transom.connections.targets import Target
 from transom.connections.upstream import Server
 from transom.dev.describing import described_surface, described_tools, described_view
@@ -22,6 +24,7 @@ from transom.drive.tools import DRIVE_TOOLS
 from transom.errors import TransomError
 from transom.host.host import Host
 from transom.host.policy import ApprovalRequest, Decision, Policy
+from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.json_values import as_object
 from transom.protocol.messages import LogParams
@@ -68,10 +71,12 @@ class ServerRun:
         self._on_lost = on_lost
         self._on_view = on_view
         self._folder = folder
-        seat = self._seat = page.seat()
+        seat = self._seat = page.seat(self._as_shown)
+        self._policy = Policy(approve=lambda request: approve(seat, request))
+        self._profile, self._refused = host_profile(PLAIN), frozenset[str]()
         self.host = Host(
             renderer=seat,
-            policy=Policy(approve=lambda request: approve(seat, request)),
+            policy=self._policy,
             audit=lambda line: page.add("audit", msgspec.json.decode(line)),
             traffic=page,
             open_timeout=timeout,
@@ -111,6 +116,25 @@ class ServerRun:
         self._page.set("tools", described_tools((await self.server.tools()).values()))
         self._page.set("view", None)
         self._page.set("context", [])
+
+    def behave_like(self, profile: HostProfile | None, refused: Collection[str]) -> None:
+        """Offer the next Views what this host does, and no permission that is `refused`.
+
+        What no source states of the host is as in Transom; None: all of it is.
+        """
+        plain = host_profile(PLAIN)
+        self._profile, self._refused = profile or plain, frozenset(refused)
+        self._policy.offers = None if profile is None else profile.capabilities
+        self.host.set_context(**{**plain.host_context, **self._profile.host_context})
+
+    def _as_shown(self, resource: UIResource) -> UIResource:
+        shown = as_shown_by(self._profile, resource)
+        granted = {
+            name: value
+            for name, value in (shown.permissions or {}).items()
+            if name not in self._refused
+        }
+        return msgspec.structs.replace(shown, permissions=granted)
 
     async def close(self) -> None:
         """End the server and its Views."""

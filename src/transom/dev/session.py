@@ -84,6 +84,8 @@ class Settings(msgspec.Struct, frozen=True):
     approvals: Literal["allow", "ask", "deny"] = "allow"
     profile: str = ""
     """The known host that it behaves like; "" for none."""
+    refused: tuple[str, ...] = ()
+    """Permissions that no View gets, whatever it declares."""
 
 
 class DevSession:
@@ -212,7 +214,7 @@ class DevSession:
         if changed:
             self.page.clear("findings")  # they are about what was there before the save
         try:
-            self._set_profile(run)
+            self._behave(run)
             await run.show()
             self._show_server("running", ms=_since(began))
             for task in self._calls.values():  # of the server that was there before
@@ -381,24 +383,22 @@ class DevSession:
         profile = host_profile(settings.profile) if settings.profile else None
         before, self._settings = self._settings, settings
         self.page.set("settings", settings)
-        if (before.csp, before.profile) == (settings.csp, settings.profile):
+        if msgspec.structs.replace(before, approvals=settings.approvals) == settings:
             return None
         refuses_eval = profile is not None and profile.eval is False
         self.page.stage.csp_mode = "strict" if refuses_eval else settings.csp
         run, call = self._run, self._last_view_call
         if run is not None:
-            self._set_profile(run)
+            self._behave(run)
             if call is not None:
                 with suppress(TransomError):
                     await run.view.close("its host is another one")
                 await self._make_call(call)
         return None
 
-    def _set_profile(self, run: ServerRun) -> None:
-        """Have Views told what the chosen host tells them; what no source states stays."""
+    def _behave(self, run: ServerRun) -> None:
         name = self._settings.profile
-        plain = host_profile(PLAIN).host_context
-        run.host.set_context(**{**plain, **(host_profile(name).host_context if name else {})})
+        run.behave_like(host_profile(name) if name else None, self._settings.refused)
 
     async def _approve(self, seat: Seat, request: ApprovalRequest) -> Decision:
         match self._settings.approvals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -188,6 +188,11 @@ class Approvals:
     def view_calls(self) -> ViewCalls:
         """Which tools of its server a View may call."""
         return self._policy.view_calls
+
+    @property
+    def offers(self) -> Collection[str] | None:
+        """Which capabilities Views are offered; None: all."""
+        return self._policy.offers
 
     async def check_view_call(
         self, view: Provenance, tool: Tool, arguments: Mapping[str, Any]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Awaitable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -176,6 +176,8 @@ class Bridge(CallsTools):
         context: the View's surroundings, sent as they are.
         upstream: the View's server: a connected MCP client, or any `Server`.
         limits: how much the View may cost.
+        offers: the capabilities that it is offered of those there are; None: all. What needs
+            another is refused.
         listener: is told at once when the View's tools change, in place of `on_tools_changed`.
 
     Handlers are assigned or used as decorators, and may be async. Those that answer the View:
@@ -224,6 +226,7 @@ class Bridge(CallsTools):
         context: HostContext | Mapping[str, Any] | None = None,
         upstream: Server | ViewServer | Client | ClientSession | None = None,
         limits: Limits | None = None,
+        offers: Collection[str] | None = None,
         listener: BridgeListener | None = None,
     ) -> None:
         self.limits = limits if limits is not None else Limits()
@@ -261,6 +264,7 @@ class Bridge(CallsTools):
             self._server,
             host_info=object_json(host_info),
             capabilities=None if capabilities is None else object_json(capabilities),
+            offers=offers,
             max_files=self.limits.max_files,
         )
         self._listing = ToolListing()

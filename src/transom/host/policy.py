@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -175,6 +175,8 @@ class Policy:
             typed: `allow`; `ask`: `approve` is asked once for each View, with `drives=True`;
             `never`, then it cannot use the page either. What it does there is asked about like a
             tool that is not read-only, for each kind of action.
+        offers: the capabilities that Views are offered of those that the host has, such as
+            `openLinks`; what needs another is refused, as by a host without it. None: all.
     """
 
     def __init__(
@@ -186,6 +188,7 @@ class Policy:
         approve_view_calls: Approve | None = None,
         approve_opening: Approve | None = None,
         look: Looks = "allow",
+        offers: Collection[str] | None = None,
     ) -> None:
         if look not in get_args(Looks):
             raise UsageError(f"look is one of {', '.join(get_args(Looks))}, not {look!r}")
@@ -198,6 +201,7 @@ class Policy:
         self.approve_view_calls = approve_view_calls
         self.approve_opening = approve_opening
         self.look: Looks = look
+        self.offers = offers
         self._trusting = False
 
     @classmethod

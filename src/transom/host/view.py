@@ -648,6 +648,7 @@ class View(CallsTools):
             context=msgspec.structs.replace(env.context, tool_info=ToolInfo(tool=origin.tool)),
             upstream=view_server,
             limits=env.limits,
+            offers=env.approvals.offers,
             listener=self,
         )
         env.attach(self, bridge)

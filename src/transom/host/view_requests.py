@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -48,6 +48,20 @@ _HANDLERS = {
 }
 
 
+CAPABILITY_OF = {
+    "ui/open-link": "openLinks",
+    "ui/download-file": "downloadFile",
+    "ui/message": "message",
+    "ui/update-model-context": "updateModelContext",
+    "sampling/createMessage": "sampling",
+    "tools/call": "serverTools",
+    "tools/list": "serverTools",
+    "resources/read": "serverResources",
+    "resources/list": "serverResources",
+    "resources/templates/list": "serverResources",
+}
+"""The capability of its host that a View needs for a request."""
+
 # Capabilities that need a handler, and those that need a handler or the server.
 _BY_HANDLER = {
     "on_open_link": "openLinks",
@@ -77,11 +91,13 @@ class ViewRequests:
         *,
         host_info: bytes,
         capabilities: bytes | None,
+        offers: Collection[str] | None,
         max_files: int,
     ) -> None:
         self.app: AppCapabilities | None = None  # what the View declared that it can do
         self._host_info = host_info
         self._given = capabilities
+        self._offers = offers
         self._handlers = handlers
         self.context = ViewContext(context)
         self._on_context = on_context
@@ -110,6 +126,8 @@ class ViewRequests:
         for capability, (handler, method, kind) in _BY_SERVER.items():
             if server.serves(method) or handlers.get(handler):
                 found[capability] = {"listChanged": True} if server.announces(kind) else {}
+        if self._offers is not None:
+            found = {name: value for name, value in found.items() if name in self._offers}
         ours: dict[str, Any] = {key: {} for handler, key in _OURS.items() if handlers.get(handler)}
         return {**found, "experimental": ours} if ours else found
 
@@ -119,7 +137,7 @@ class ViewRequests:
         if method == "ping":
             return b"{}"
         row = VIEW.get(method)
-        if row is None or not row.is_request:
+        if row is None or not row.is_request or not self._is_offered(method):
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
         if method == "ui/request-display-mode":
             return self._request_display_mode(row.read_params(request.params))
@@ -130,6 +148,10 @@ class ViewRequests:
         if not handler:
             return self._server.forward(method, request.params)
         return self._handle(method, handler, params)
+
+    def _is_offered(self, method: str) -> bool:
+        needed = CAPABILITY_OF.get(method)
+        return needed is None or self._offers is None or needed in self._offers
 
     def _handle(self, method: str, handler: Slot, params: Any) -> Awaitable[bytes]:
         match method:

@@ -94,7 +94,8 @@ class Link:
         self.received = 0
         """The number of the last frame that has arrived."""
         self._acknowledged = 0
-        self._kept: deque[tuple[int, str]] = deque()
+        # As bytes, as they are sent: one character can make a text of them four times as large.
+        self._kept: deque[tuple[int, bytes]] = deque()
         self._kept_bytes = 0
         self._room: deque[tuple[str, asyncio.Future[None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -125,7 +126,7 @@ class Link:
         self._hang_up("the page is back on another socket")
         self._send, self._hang_up = send, hang_up or ignore
         for _, frame in self._kept:
-            send(frame)
+            send(frame.decode())
         self._start_patience()
 
     def detach(self, send: Callable[[str], object], *, leaving: bool = False) -> None:
@@ -190,7 +191,7 @@ class Link:
         if self.over:
             return
         self._sent += 1
-        frame = f"{self._sent} {view}\n{message.decode()}"
+        frame = b"%d %b\n%b" % (self._sent, view.encode(), message)
         if not self._kept:
             self._start_patience()
         self._kept.append((self._sent, frame))
@@ -200,7 +201,7 @@ class Link:
         elif self._backlog.bytes > self._backlog.limit:
             self.end("the pages of this user do not read what is sent to them")
         elif self._send is not None:
-            self._send(frame)
+            self._send(frame.decode())
 
     async def room(self, view: str) -> None:
         """Wait until there is room for one more message; first come, first served.
