@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 SCRIPT = """
 import { App } from "transom";
-const app = new App({ name: "counter", version: "1.0.0" });
+const app = globalThis.app = new App({ name: "counter", version: "1.0.0" });
 let count = 0;
 const show = () => { document.querySelector("output").textContent = `${count} so far`; };
 app.registerTool("add", { description: "Add.", inputSchema: schema }, ({ n }) => {

@@ -2,12 +2,18 @@
 
 import shutil
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
+import playwright.async_api  # noqa: F401 - it cannot be imported twice
 import pytest
 
+from examples.orders import server as orders_server
 from tests.testing import pages
 from tests.testing.test_plugin import INI, PLUGINS
+from transom.testing import plugin
+from transom.testing.browser import SharedBrowser
+from transom.web.headless import HeadlessRenderer
 
 pytestmark = pytest.mark.processes
 
@@ -17,6 +23,7 @@ EXAMPLES, DOCS = ROOT / "examples", ROOT / "docs" / "testing"
 COUNTER = """
 from playwright.async_api import expect
 from tests.testing.pages import BROKEN, PAGE, SOON
+import playwright.async_api  # noqa: F401 - it cannot be imported twice
 import pytest
 
 async def use(views, html, wait=60):
@@ -33,28 +40,61 @@ async def use(views, html, wait=60):
 """
 
 
+class KeptBrowser(SharedBrowser):
+    """The browser of all sessions inside these tests: it goes on when one of them ends."""
+
+    started = 0
+
+    def close(self) -> None:
+        pass
+
+    def _make(self) -> HeadlessRenderer:
+        self.started += 1
+        return super()._make()
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[plugin.browser_key] = self
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[KeptBrowser]:
+    kept = KeptBrowser()
+    yield kept
+    SharedBrowser.close(kept)
+
+
 @pytest.fixture
-def run(pytester: pytest.Pytester):
+def run(pytester: pytest.Pytester, browser: KeptBrowser):
     def run(tests: str, *options: str) -> pytest.RunResult:
         pytester.makeini(INI)
-        pytester.makepyfile(COUNTER + textwrap.dedent(tests))
-        return pytester.runpytest_inprocess(*PLUGINS, *options)
+        if tests:
+            pytester.makepyfile(COUNTER + textwrap.dedent(tests))
+        return pytester.runpytest_inprocess(*PLUGINS, *options, plugins=[browser])
 
     return run
 
 
-def test_the_tests_in_the_documentation_pass(pytester: pytest.Pytester):
+@pytest.mark.parametrize(
+    "in_process",
+    [True, pytest.param(False, marks=pytest.mark.nightly)],
+    ids=["here", "as they are"],
+)
+def test_the_tests_in_the_documentation_pass(
+    run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, in_process: bool
+):
+    if in_process:  # a process of its own for each test would take most of the time
+        monkeypatch.setattr("transom.testing.fixture.parse_target", lambda _: orders_server)
     files = [DOCS / "test_orders.py", EXAMPLES / "orders.py", EXAMPLES / "orders.html"]
     for file in files:
         shutil.copy(file, pytester.path)
-    pytester.makeini(INI)
-    done = pytester.runpytest_inprocess(*PLUGINS, "--update-views", "-k", "not contract")
+    done = run("", "--update-views", "-k", "not contract")
     done.assert_outcomes(passed=12, deselected=89)
     [snapshot] = pytester.path.glob("__views__/*/*")
     assert snapshot.read_text().startswith('heading 1 "Orders"\nsearchbox "Search" = ""\n')
 
 
-def test_a_page_is_used_as_its_user_and_its_model_do(run):
+def test_a_page_is_used_as_its_user_and_its_model_do_in_one_browser(run, browser: KeptBrowser):
+    before = browser.started
     done = run("""
         async def test_a_page(views):
             await use(views, PAGE)
@@ -75,8 +115,17 @@ def test_a_page_is_used_as_its_user_and_its_model_do(run):
             view = await views.open(html=page, result="3")
             await view.settle()
             assert [problem.kind for problem in view.problems] == ["console"]
+
+        @pytest.mark.asyncio
+        async def test_what_the_host_lacks(views):
+            views.configure(refuse=["updateModelContext", "openLinks"])
+            view = await views.open(html=PAGE, result="3")
+            told = await view.page.evaluate("Object.keys(app.getHostCapabilities())")
+            assert {"message", "serverTools"} <= {*told}
+            assert {"updateModelContext", "openLinks"}.isdisjoint(told)
     """)
-    done.assert_outcomes(passed=4)
+    done.assert_outcomes(passed=5)
+    assert browser.started <= before + 1
 
 
 @pytest.mark.parametrize(
@@ -109,10 +158,20 @@ def test_a_broken_page_fails_its_test_with_the_right_words(
 
 def test_snapshots_are_written_when_told_and_compared_otherwise(run, pytester: pytest.Pytester):
     tests = """
-        async def test_same(views):
+        async def test_same(views, request):
             view = await views.open(html=PAGE, result="3")
             await expect(view.page.get_by_text("3 so far")).to_be_visible()
             await view.assert_snapshot()
+            await view.assert_picture()
+            if not request.config.getoption("--update-views"):
+                await view.page.evaluate("document.querySelector('h1').style.color = '#010000'")
+                await view.assert_picture()  # which nobody can see
+
+        async def test_looks_different(views, request):
+            view = await views.open(html=PAGE, result="3")
+            if not request.config.getoption("--update-views"):
+                await view.page.evaluate("document.querySelector('h1').style.color = 'red'")
+            await expect(view.page.get_by_text("3 so far")).to_be_visible()
             await view.assert_picture()
 
         async def test_changed(views, request):
@@ -127,11 +186,20 @@ def test_snapshots_are_written_when_told_and_compared_otherwise(run, pytester: p
             if not request.config.getoption("--update-views"):
                 await view.assert_snapshot("other")
     """
-    run(tests, "--update-views").assert_outcomes(passed=3)
+    run(tests, "--update-views").assert_outcomes(passed=4)
     written = sorted(each.name for each in pytester.path.glob("__views__/*/*"))
-    assert written == ["test_changed.txt", "test_same.png", "test_same.txt"]
+    assert written == [
+        *("test_changed.txt", "test_looks_different.png", "test_same.png", "test_same.txt")
+    ]
     done = run(tests)
-    done.assert_outcomes(passed=1, failed=2)
+    done.assert_outcomes(passed=1, failed=3)
+    left = pytester.path.glob(".pytest_cache/d/views/*/test_looks_different/*different.*.png")
+    assert {each.name.partition(".")[2] for each in left} == {"new.png", "difference.png"}
     done.stdout.fnmatch_lines_random(
-        ['*-"3 so far"', '*+"4 so far"', "*There is no snapshot *test_new.other.txt: run pytest *"]
+        [
+            "*differs from *test_looks_different.png in *% of its dots",
+            '*-"3 so far"',
+            '*+"4 so far"',
+            "*There is no snapshot *test_new.other.txt: run pytest *",
+        ]
     )

@@ -12,6 +12,7 @@ import transom.testing.contract
 import transom.testing.fixture
 import transom.testing.model
 import transom.testing.page_server
+import transom.testing.pictures
 import transom.web.headless  # noqa: F401
 from tests.test_package import modules_loaded_by
 
@@ -322,6 +323,23 @@ def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.P
     assert sorted(each.name for each in folder.iterdir()) == ["messages.jsonl", "page-1.tools.json"]
     assert "get_selection" in (folder / "messages.jsonl").read_text()
     assert not (pytester.path / "out" / "test_it" / "test_skipped").exists()
+    assert not (pytester.path / ".pytest_cache" / "d").exists()
+
+
+def test_a_failure_shows_the_test_and_nothing_of_the_plugin(run):
+    done = run("""
+        def ask(view):
+            return view.call("chose")
+
+        async def test_mistake(views):
+            await views.open("nowhere.py")
+
+        async def test_in_a_function(views):
+            await ask(await views.open(app=orders_view))
+    """)
+    done.assert_outcomes(failed=2)
+    assert "src/transom" not in done.stdout.str()
+    done.stdout.fnmatch_lines_random(['>*await views.open("nowhere.py")', "*there is no file now*"])
 
 
 @pytest.mark.parametrize(
@@ -334,37 +352,57 @@ def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.P
     ],
     ids=["pytest-asyncio", "pytest-asyncio-auto", "anyio", "none"],
 )
-def test_any_event_loop_will_do(run, options: list[str], mark: str):
+def test_all_tests_share_an_event_loop_unless_they_have_async_fixtures(
+    run, options: list[str], mark: str
+):
     ini = INI if "no:asyncio" not in options else "[pytest]\nfilterwarnings = error\n"
+    marked = f"@{mark}" if mark else ""
+    theirs = bool(marked or "auto" in str(options))
     done = run(
         f"""
         import asyncio
+        import pytest_asyncio
         seen = []
 
         @pytest.fixture
         def anyio_backend():
             return "asyncio"
 
-        {f"@{mark}" if mark else ""}
+        @{"pytest_asyncio.fixture" if "no:asyncio" not in options else "pytest.fixture"}
+        async def opened(views):
+            seen.append(asyncio.get_running_loop())
+            return await views.open(app=orders_view)
+
+        {marked}
         async def test_one(views):
             view = await views.open(app=orders_view)
             assert (await view.call("get_selection")).text == "nothing"
             seen.append(asyncio.get_running_loop())
 
-        {f"@{mark}" if mark else ""}
-        async def test_two(views):
+        {marked}
+        @pytest.mark.parametrize("id", ["A-1"])
+        async def test_two(views, id):
             view = await views.open(app=orders_view)
-            assert (await view.call("select", id="A-1")).text == "selected"
+            assert (await view.call("select", id=id)).text == "selected"
             seen.append(asyncio.get_running_loop())
 
+        if {theirs}:
+            {marked}
+            async def test_with_an_async_fixture(views, opened):
+                assert (await opened.call("get_selection")).text == "nothing"
+                seen.append(asyncio.get_running_loop())
+
         def test_loops():
-            own = {not mark and "auto" not in str(options)}
-            assert (seen[0] is seen[1]) == own
+            own, also_own, *others = seen
+            assert own is also_own
+            if {theirs}:
+                of_fixture, of_test = others
+                assert of_test is of_fixture is not own
         """,
         *options,
         ini=ini,
     )
-    done.assert_outcomes(passed=3)
+    done.assert_outcomes(passed=4 if theirs else 3)
 
 
 def test_the_contract_is_a_test_for_each_rule(run):

@@ -125,7 +125,7 @@ async def run_cases(
         UsageError: the file names no server, or an evaluator that there is not.
     """
     if target is None:
-        target = parse_target(ViewFiles(path, "", "").beside(cases.server))
+        target = parse_target(ViewFiles(path, "", Path).beside(cases.server))
     experiments: list[Experiment] = []
     for model, make in options.models.items():
         for name, variant in options.variants.items():

@@ -132,7 +132,7 @@ class Host(ToolHost):
         call_timeout: seconds a server's tool may take without an answer or a progress notification.
         open_timeout: seconds a View may take to become live; a call that opens one waits for it.
         max_page_bytes: how large a View's page may be.
-        max_context_bytes: how large one update of the model's context may be.
+        max_context_bytes: how large one update of the model's context may be; 0: there are none.
         traffic: gets every message to and from servers and Views, such as a `Recorder` of
             `transom.traffic`. A client or `Server` that you connected yourself is not observed.
 

@@ -652,7 +652,8 @@ class View(CallsTools):
             listener=self,
         )
         env.attach(self, bridge)
-        bridge.on_update_model_context = self._update_context
+        if env.max_context_bytes > 0:
+            bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended
         self.liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
         bridge.start()

@@ -1,8 +1,8 @@
 """The browser of a test session, and how the Views of one test get into it.
 
 1. Tests that run on the plugin's own event loop share one Chromium, until the session ends.
-2. Playwright belongs to one event loop. A test on a loop of its own, as pytest-asyncio and anyio
-   have them, gets a Chromium of its own.
+2. Playwright belongs to one event loop. A test on a loop of another plugin, where its async
+   fixtures are, gets a Chromium of its own.
 3. Nothing is started for a test whose Views are all in Python.
 """
 

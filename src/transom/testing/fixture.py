@@ -37,9 +37,10 @@ from transom.testing.view_files import ViewFiles
 from transom.traffic import Leg, Recorder, TrafficMessage
 from transom.types import ToolResult, ViewProblem
 
-Refusal = Literal["openLinks", "downloadFile", "message", "logging"]
+Refusal = Literal["openLinks", "downloadFile", "message", "logging", "updateModelContext"]
 """A capability that a host may lack."""
 
+_CONTEXT_BYTES = 256 * 1024
 _HANDLERS: dict[Refusal, str] = {
     "openLinks": "on_open_link",
     "downloadFile": "on_download_file",
@@ -183,6 +184,7 @@ class ViewsFixture:
                 drive="always",
                 audit=None,
                 open_timeout=self._open_timeout,
+                max_context_bytes=0 if "updateModelContext" in self._refused else _CONTEXT_BYTES,
                 traffic=self._traffic,
             )
             host.on_view_problem(self._problem)
@@ -373,6 +375,8 @@ class ViewsFixture:
                 if isinstance(error, Exception) or type(error).__name__ == "Failed":
                     await self._settle()
                     await self._keep_failure()
+                if isinstance(error, TransomError | AssertionError):
+                    _end_in_test(error)
                 raise
             return returned
 
@@ -388,8 +392,10 @@ class ViewsFixture:
             for problem in opened.unexpected
         ]
         if lines:
+            import pytest  # noqa: PLC0415 - `transom eval` needs no pytest
+
             lines.append("If that is expected, say so: view.allow_problems('a part of the text')")
-            raise AssertionError("\n".join(lines))
+            pytest.fail("\n".join(lines), pytrace=False)  # no line of the test did it
 
     async def _keep_failure(self) -> None:
         """Leave what is known of the Views in a folder."""
@@ -449,6 +455,17 @@ def server_name(target: Target, taken: Collection[str]) -> str:
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", own).strip("-_")[:20] or "server"
     names = (stem if number == 1 else f"{stem}{number}" for number in count(1))
     return next(name for name in names if name not in taken)
+
+
+def _end_in_test(error: BaseException) -> None:
+    """Let a traceback end where the test calls this package: its author needs no more."""
+    here = str(Path(__file__).parents[1])
+    inside, entry = True, error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        inside = inside and entry.tb_frame.f_code.co_filename.startswith(here)
+        if not inside and entry.tb_next.tb_frame.f_code.co_filename.startswith(here):
+            entry.tb_next = None
+        entry = entry.tb_next
 
 
 async def _accept(*_: object) -> None:

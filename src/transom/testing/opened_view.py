@@ -14,6 +14,7 @@ from transom.errors import TransomError, UsageError
 from transom.host.host import Host
 from transom.host.view import View
 from transom.protocol.messages import ToolOutcome
+from transom.testing.pictures import compare_pictures
 from transom.testing.view_files import ViewFiles
 from transom.traffic import TrafficMessage
 from transom.types import Tool, ToolResult, ViewProblem
@@ -244,18 +245,35 @@ class OpenedView:
             )
             raise AssertionError(f"View {self.view.id} differs from {file}\n" + "\n".join(lines))
 
-    async def assert_picture(self, name: str | None = None) -> None:
-        """Compare a picture of the View with that of this test, dot by dot; see `assert_snapshot`.
+    async def assert_picture(self, name: str | None = None, *, tolerance: float = 0.001) -> None:
+        """Compare a picture of the View with that of this test; see `assert_snapshot`.
 
-        Pictures depend on the fonts and the browser of the machine.
+        Pictures depend on the fonts and the browser of the machine. A dot differs if its red, green
+        or blue does by more than an eye can see.
+
+        Args:
+            name: which, if the test has several.
+            tolerance: how many dots may differ, as a part of all.
+
+        Raises:
+            AssertionError: more differ, or the size does, or there is no picture. The text names
+                the file that shows where.
         """
         __tracebackhide__ = True
         picture = await self.screenshot()
         file = self._files.snapshot("png", name)
-        if not self._written(file, picture) and picture != file.read_bytes():
-            new = self._files.failure() / f"{file.stem}.new.png"
-            new.write_bytes(picture)
-            raise AssertionError(f"View {self.view.id} differs from {file}; now it looks so: {new}")
+        if self._written(file, picture) or picture == file.read_bytes():
+            return
+        found = await compare_pictures(self.page.page, file.read_bytes(), picture)
+        if found.part <= tolerance:
+            return
+        folder = self._files.failure()
+        (folder / f"{file.stem}.new.png").write_bytes(picture)
+        (folder / f"{file.stem}.difference.png").write_bytes(found.picture)
+        raise AssertionError(
+            f"View {self.view.id} differs from {file} in {found.part:.2%} of its dots"
+            f"{found.sizes}\nHow it looks now, and where it differs: {folder / file.stem}.*.png"
+        )
 
     def _written(self, file: Any, content: bytes) -> bool:
         if self._files.update:

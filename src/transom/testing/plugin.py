@@ -2,8 +2,9 @@
 
 pytest loads this for everyone who has Transom installed, so it loads next to nothing itself.
 
-1. A test that uses `views` is async. pytest-asyncio or anyio run it, if it is theirs; otherwise it
-   runs here, on one event loop for all such tests, which then share one browser as well.
+1. A test that uses `views` is async. It runs here, on one event loop for all such tests, because a
+   browser belongs to one event loop. That holds for tests of pytest-asyncio and anyio as well,
+   unless one has async fixtures: those live on the loop of their plugin, and so does the test.
 2. Its Views are closed inside the test, on the test's event loop, whoever runs that. What went
    wrong in them fails the test there.
 """
@@ -13,8 +14,9 @@ pytest loads this for everyone who has Transom installed, so it loads next to no
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator
+from collections.abc import Callable, Coroutine, Generator
 from functools import partial, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from transom.testing.fixture import ViewsFixture
 
 _UNDECLARED = object()
-_browser_key = pytest.StashKey["SharedBrowser"]()
+browser_key = pytest.StashKey["SharedBrowser"]()
+_test_key = pytest.StashKey[Callable[[], None]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,11 +56,11 @@ def pytest_load_initial_conftests(
 
 
 def _browser(config: pytest.Config) -> SharedBrowser:
-    if _browser_key not in config.stash:
+    if browser_key not in config.stash:
         from transom.testing.browser import SharedBrowser
 
-        config.stash[_browser_key] = SharedBrowser()
-    return config.stash[_browser_key]
+        config.stash[browser_key] = SharedBrowser()
+    return config.stash[browser_key]
 
 
 @pytest.fixture
@@ -69,12 +72,17 @@ def views(request: pytest.FixtureRequest) -> ViewsFixture:
     config, item = request.config, request.node
     if not isinstance(item, pytest.Function) or not inspect.iscoroutinefunction(item.obj):
         pytest.fail(f"{item.name} uses `views`, so it has to be `async def`", pytrace=False)
-    output = config.getoption("--transom-output")
-    if output is None:
-        cache: pytest.Cache | None = getattr(config, "cache", None)  # it can be turned off
-        output = config.rootpath / "views-output" if cache is None else cache.mkdir("views")
     update = bool(config.getoption("--update-views", default=False))
-    return ViewsFixture(_browser(config), ViewFiles(item.path, item.name, output, update=update))
+    files = ViewFiles(item.path, item.name, partial(_output, config), update=update)
+    return ViewsFixture(_browser(config), files)
+
+
+def _output(config: pytest.Config) -> Path:
+    """The folder for what failed tests leave; the cache makes its own, so only when needed."""
+    if (given := config.getoption("--transom-output")) is not None:
+        return Path(given)
+    cache: pytest.Cache | None = getattr(config, "cache", None)  # it can be turned off
+    return config.rootpath / "views-output" if cache is None else cache.mkdir("views")
 
 
 def _fixture_of(item: pytest.Item) -> ViewsFixture | None:
@@ -95,7 +103,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         __tracebackhide__ = True
         return await fixture.run_test(partial(test, *args, **kwargs))
 
-    item.obj = run
+    if _has_async_fixtures(item):
+        item.obj = run
+    else:
+        item.obj = item.stash[_test_key] = partial(_run_here, item, run)
     try:
         return (yield)
     finally:
@@ -104,18 +115,31 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
             item.add_report_section("call", "views", fixture.report)
 
 
-@pytest.hookimpl
+def _run_here(item: pytest.Function, test: Callable[..., Coroutine[Any, Any, object]]) -> None:
+    names = inspect.signature(test).parameters
+    known = {name: item.funcargs[name] for name in names if name in item.funcargs}
+    _browser(item.config).run(test(**known))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
-    """Run a test that no other plugin runs; anyio's goes before this, pytest's own after it."""
-    if _fixture_of(pyfuncitem) is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
+    """Run a test here; pytest-asyncio has made a function of its own of it, and anyio has not."""
+    test = pyfuncitem.stash.get(_test_key, None)
+    if test is None:
         return None
-    names = inspect.signature(pyfuncitem.obj).parameters
-    known = {name: pyfuncitem.funcargs[name] for name in names if name in pyfuncitem.funcargs}
-    _browser(pyfuncitem.config).run(pyfuncitem.obj(**known))
+    test()
     return True
+
+
+def _has_async_fixtures(item: pytest.Function) -> bool:
+    definitions = item._fixtureinfo.name2fixturedefs  # pyright: ignore[reportPrivateUsage]
+    functions = [inspect.unwrap(each.func) for found in definitions.values() for each in found]
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in functions
+    )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the browser."""
-    if _browser_key in config.stash:
-        config.stash[_browser_key].close()
+    if browser_key in config.stash:
+        config.stash[browser_key].close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -12,15 +14,18 @@ class ViewFiles:
     Args:
         file: the test's own.
         name: the test's name, with its parameters.
-        output: the folder for what failed tests leave.
+        output: finds the folder for what failed tests leave, which may not be there yet.
         update: whether snapshots are written rather than compared.
     """
 
-    def __init__(self, file: Path, name: str, output: Path | str, *, update: bool = False) -> None:
+    def __init__(
+        self, file: Path, name: str, output: Callable[[], Path], *, update: bool = False
+    ) -> None:
         self.update = update
         self._file = file
         self._name = re.sub(r"[^\w.-]+", "-", name).strip("-")[:120]
-        self._output = Path(output)
+        self._output = output
+        self._failure: Path | None = None
 
     def beside(self, name: str) -> str:
         """A file that the test names: beside the test if it is there, otherwise as it is."""
@@ -33,12 +38,12 @@ class ViewFiles:
         return self._file.parent / "__views__" / self._file.stem / f"{stem}.{kind}"
 
     def failure(self) -> Path:
-        """A folder, which is made, for what a failed test leaves."""
-        folder = self._output / self._file.stem / self._name
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.iterdir():
-            old.unlink()
-        return folder
+        """A folder, which is made, and was emptied at first, for what a failed test leaves."""
+        if self._failure is None:
+            self._failure = self._output() / self._file.stem / self._name
+            shutil.rmtree(self._failure, ignore_errors=True)
+            self._failure.mkdir(parents=True)
+        return self._failure
 
 
 def _is_there(beside: Path, name: str) -> bool:
