@@ -10,11 +10,16 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tests.conform.test_view import make_view
+from transom.cli import parse_target
 from transom.conform.own_hosts import measure_own
 from transom.conform.report import ConformReport
 from transom.conform.requirements import Subject, requirements
+from transom.conform.views import measure_app, measure_view, view_of_server
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
+OFFICIAL = PAGE.parents[1] / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"
+OFFICIAL_VIEWS = ("basic-vanillajs", "basic-react", "budget-allocator", "scenario-modeler")
 TIMEOUT = 20.0
 
 
@@ -57,12 +62,26 @@ def with_part(page: str, name: str, rows: Iterable[str]) -> str:
 
 def with_tables(page: str) -> str:
     """The page with the requirements as they are now."""
-    return with_part(page, "requirements of hosts", requirement_rows("host"))
+    page = with_part(page, "requirements of hosts", requirement_rows("host"))
+    return with_part(page, "requirements of Views", requirement_rows("view"))
 
 
 async def _measure() -> list[ConformReport]:
     runs = [("host", "strict"), ("host", "compat"), ("gateway", "strict")]
     return [await measure_own(kind, csp, TIMEOUT) for kind, csp in runs]  # type: ignore[arg-type]
+
+
+async def _measure_views() -> list[ConformReport]:
+    python = "a View in Python, with `transom.App`"
+    reports = [await measure_app(make_view, python, timeout=TIMEOUT)]
+    servers = {"examples/orders.py, with `transom.js`": parse_target("examples/orders.py")}
+    for name in OFFICIAL_VIEWS:
+        entry = OFFICIAL / f"server-{name}" / "dist" / "index.js"
+        servers[f"official server-{name}, with ext-apps"] = ["node", str(entry), "--stdio"]
+    for name, target in servers.items():
+        async with view_of_server(target) as source:
+            reports.append(await measure_view(source, name, timeout=TIMEOUT))
+    return reports
 
 
 def main() -> None:
@@ -72,6 +91,7 @@ def main() -> None:
     page = with_tables(PAGE.read_text("utf-8"))
     if not parser.parse_args().tables:
         page = with_part(page, "results of hosts", result_rows(asyncio.run(_measure())))
+        page = with_part(page, "results of Views", result_rows(asyncio.run(_measure_views())))
     PAGE.write_text(page, "utf-8")
     sys.stdout.write(f"{PAGE} is written\n")
 

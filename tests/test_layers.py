@@ -79,7 +79,7 @@ MAY_IMPORT = {
     "dev": UP_TO_SERVING | {"web", "check"},
     "testing": UP_TO_SERVING | {"web", "check"},
     "evals": UP_TO_SERVING | {"web", "agents", "testing"},
-    "conform": UP_TO_SERVING | {"web"},
+    "conform": UP_TO_SERVING | {"web", "check", "testing"},
     # Measures what is ours, the gateway too.
     "conform.own_hosts": UP_TO_SERVING | {"web", "gateway", "conform"},
     "cli": EVERYTHING,

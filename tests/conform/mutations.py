@@ -7,24 +7,32 @@ A mutation is a table in broken_hosts.toml or broken_views.toml:
     method      which: the method, or that of the request that an answer is for
     answer      true: answers to such requests, not the requests themselves
     when        only where the (request's) params have these members
-    view        only this View (of several)
-    do          drop | twice | set | remove | hold | inject | replace
+    view        only this View (of several): main, declared …; conform-1, conform-2 (a bare host)
+    do          drop | twice | set | remove | hold | inject | prepend | replace
     path, value     for set and remove: where in the message; set changes what is there
     until       hold: until a message with this method came from the same sender
-    message     inject: a message of the same sender that comes after it
+    message     inject, prepend: a message of the same sender that comes after it, or before
     find, with  replace: text in the message
     waits       true: what is missing is noticed only after a while, as with drop
 """
 
+import asyncio
 import copy
 import json
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
+from transom.channel import Channel
+from transom.host.renderers import Renderer
+from transom.host.ui_resource import UIResource
+
 FOLDER = Path(__file__).parent
+Change = Callable[[str, Any], list[Any]]
+"""What becomes of a message: who sent it (`host` or `view`), and the message."""
 
 
 class Mutation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"by": "with"}):
@@ -99,6 +107,8 @@ class Mutated:
                 return []
             case "inject":
                 return [message, mutation.message]
+            case "prepend":
+                return [mutation.message, message]
             case "replace":
                 return [json.loads(json.dumps(message).replace(mutation.find, mutation.by))]
             case _:
@@ -120,3 +130,43 @@ def _edited(mutation: Mutation, message: dict[str, Any]) -> dict[str, Any]:
     else:
         at[last] = mutation.value
     return changed
+
+
+class ChangedChannel:
+    """The host's end of a View's channel; what the View sends is changed on its way."""
+
+    def __init__(
+        self, channel: Channel, change: Change, relay: asyncio.Task[None] | None = None
+    ) -> None:
+        self._channel, self._change, self._relay = channel, change, relay
+        self._waiting: list[bytes] = []
+
+    async def send(self, data: bytes) -> None:
+        if self._relay is None:  # otherwise that is where the host's messages are changed
+            for message in self._change("host", json.loads(data)):
+                await self._channel.send(json.dumps(message).encode())
+        else:
+            await self._channel.send(data)
+
+    async def receive(self) -> bytes:
+        while not self._waiting:
+            message = json.loads(await self._channel.receive())
+            self._waiting = [json.dumps(each).encode() for each in self._change("view", message)]
+        return self._waiting.pop(0)
+
+    async def aclose(self) -> None:
+        await self._channel.aclose()
+        if self._relay is not None:
+            await self._relay
+
+
+class MutatedRenderer:
+    """Opens Views with a mutation, in another renderer."""
+
+    def __init__(self, renderer: Renderer, mutation: Mutation) -> None:
+        self._renderer, self._mutation = renderer, mutation
+
+    async def open(self, resource: UIResource) -> Channel:
+        meant = self._mutation.view in ("", resource.view_id)
+        channel = await self._renderer.open(resource)
+        return ChangedChannel(channel, Mutated(self._mutation if meant else None))

@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
-from tests.conform.mutations import Mutated, Mutation
+from tests.conform.mutations import Change, ChangedChannel, Mutated, Mutation
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed
 from transom.host.host import Host
@@ -15,8 +14,6 @@ from transom.host.ui_resource import UIResource
 from transom.host.view import View
 
 SCRIPT = Path(__file__).with_name("instruments.mjs")
-Change = Callable[[str, Any], list[Any]]
-"""What becomes of a message: who sent it (`host` or `view`), and the message."""
 
 
 class NodeViews:
@@ -75,28 +72,7 @@ class NodeViews:
                 self.write(view=view)
 
         task = asyncio.create_task(relay())
-        return _Changed(ours, change, task)
-
-
-class _Changed:
-    """The host's end; what the View sends is changed on its way."""
-
-    def __init__(self, channel: Channel, change: Change, relay: asyncio.Task[None]) -> None:
-        self._channel, self._change, self._relay = channel, change, relay
-        self._waiting: list[bytes] = []
-
-    async def send(self, data: bytes) -> None:
-        await self._channel.send(data)
-
-    async def receive(self) -> bytes:
-        while not self._waiting:
-            message = json.loads(await self._channel.receive())
-            self._waiting = [json.dumps(each).encode() for each in self._change("view", message)]
-        return self._waiting.pop(0)
-
-    async def aclose(self) -> None:
-        await self._channel.aclose()
-        await self._relay
+        return ChangedChannel(ours, change, task)
 
 
 class NodeRenderer:

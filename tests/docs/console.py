@@ -41,8 +41,8 @@ INSTALLS = {"git", "make", "npm", "pip", "python3", "uvx"}
 """Programs that are tried in a fresh copy of the checkout, with packages from the internet."""
 
 SLOW = {
-    *("CONTRIBUTING.md", "browser.md", "check.md", "doctor.md", "evals.md", "examples.md"),
-    *("gateway-install.md", "gateway.md", "views-without-tools.md"),
+    *("CONTRIBUTING.md", "browser.md", "check.md", "conformance.md", "doctor.md", "evals.md"),
+    *("examples.md", "gateway-install.md", "gateway.md", "views-without-tools.md"),
 }
 """Pages whose commands take longer than ten seconds together: they are tried nightly."""
 
@@ -207,7 +207,11 @@ class Shell:
         typed = command.typed
         for shown, here in self._here_instead.items():
             typed = typed.replace(shown, here)
-        typed = re.sub(r"^(\S*transom (?:open|check|doctor)) ", rf"\1 --timeout {PATIENCE} ", typed)
+        typed = re.sub(
+            r"^(\S*transom (?:open|check|doctor|conform view)) ",
+            rf"\1 --timeout {PATIENCE} ",
+            typed,
+        )
         if changes := re.fullmatch(r"cd (\S+)", typed):
             self.folder /= changes[1].replace("~", str(self._home))
             self.folder.mkdir(exist_ok=True)

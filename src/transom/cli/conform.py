@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from mcp.server.stdio import stdio_server
 from rich.console import Console
 
-from transom.cli import run_async
+from transom.cli import parse_target, run_async
+from transom.cli.login import remote_server
 from transom.conform.report import (
     ConformReport,
     as_html,
@@ -25,40 +27,93 @@ from transom.conform.report import (
 )
 from transom.conform.server import ConformServer, other_server
 from transom.errors import TransomError, UsageError
-from transom.json_values import clean
+from transom.json_values import JsonObject, clean
 
 if TYPE_CHECKING:
-    from transom.cli.conform_options import ConformHostOptions, ConformOptions
+    from transom.cli.conform_options import ConformHostOptions, ConformOptions, ConformViewOptions
 
 _FORMS = {".json": as_json, ".xml": as_junit, ".html": as_html}
 _PRINTED = {"json": as_json, "junit": as_junit, "html": as_html}
 
 
-def run(options: ConformHostOptions) -> int:
+def run(options: ConformHostOptions | ConformViewOptions) -> int:
     """Do what the command line says; the exit code."""
+    subject = "host" if hasattr(options, "http") else "view"
     if options.requirements:
-        Console().print(requirements_table("host"))
+        Console().print(requirements_table(subject))
         return 0
-    out = sys.stdout
     try:
         _check_files(options.report)
-        if options.against != "none":
-            # It loads the browser, the web server and the gateway.
-            own: Any = import_module("transom.conform.own_hosts")
-            logging.getLogger("transom").addHandler(logging.NullHandler())  # it is all on purpose
-            report = run_async(own.measure_own(options.against, options.csp, options.timeout))
-        elif options.second:
-            run_async(_serve_stdio(other_server()))
-            return 0
-        else:
-            if options.http is None:
-                out = sys.stderr  # stdout is the wire
-            logging.getLogger("mcp").addHandler(logging.NullHandler())
-            report = run_async(_serve(options))
-        return finish(report, options, out)
+        # The loggers of both report what is wrong on purpose.
+        logging.getLogger("transom").addHandler(logging.NullHandler())
+        logging.getLogger("mcp").addHandler(logging.NullHandler())
+        if subject == "host":
+            return _measure_host(cast("ConformHostOptions", options))
+        report = run_async(_measure_view(cast("ConformViewOptions", options)))
+        return finish(report, options, sys.stdout)
     except (TransomError, OSError) as error:
         sys.stderr.write(f"transom conform: {clean(str(error), 1000)}\n")
         return 2
+
+
+def _measure_host(options: ConformHostOptions) -> int:
+    if options.against != "none":
+        # It loads the browser, the web server and the gateway.
+        own: Any = import_module("transom.conform.own_hosts")
+        report = run_async(own.measure_own(options.against, options.csp, options.timeout))
+        return finish(report, options, sys.stdout)
+    if options.second:
+        run_async(_serve_stdio(other_server()))
+        return 0
+    report = run_async(_serve(options))
+    # On stdio, stdout is the wire.
+    return finish(report, options, sys.stderr if options.http is None else sys.stdout)
+
+
+async def _measure_view(options: ConformViewOptions) -> ConformReport:
+    views: Any = import_module("transom.conform.views")
+    name, timeout = options.target, options.timeout
+    if options.app:
+        return await views.measure_app(_function(name), name, timeout=timeout)
+    if name.endswith((".html", ".htm")):
+        opening = views.view_of_page(_page(name))
+    else:
+        server = remote_server(parse_target(name), options.header, "transom conform view")
+        opening = views.view_of_server(server, options.tool, _arguments(options.arguments))
+    async with opening as source:
+        return await views.measure_view(source, name, timeout=timeout)
+
+
+def _page(name: str) -> Path:
+    page = Path(name)
+    if not page.is_file():
+        raise UsageError(f"there is no file {page}")
+    return page
+
+
+def _arguments(text: str | None) -> JsonObject | None:
+    try:
+        given = None if text is None else json.loads(text)
+    except ValueError:
+        given = text
+    if given is not None and not isinstance(given, dict):
+        raise UsageError(f"{text!r:.100} is not a JSON object")
+    return cast("JsonObject | None", given)
+
+
+def _function(text: str) -> Any:
+    """The function that `FILE.py:name` or `module:name` names."""
+    place, _, name = text.rpartition(":")
+    path = Path(place)
+    sys.path.insert(0, str(path.resolve().parent) if place.endswith(".py") else "")
+    try:
+        module = import_module(path.stem if place.endswith(".py") else place)
+    except ImportError as error:
+        raise UsageError(f"{place or text} cannot be loaded: {error}") from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise UsageError(f"{text} is not a function that returns an App")
+    return found
 
 
 async def _serve(options: ConformHostOptions) -> ConformReport:
@@ -109,7 +164,7 @@ def finish(report: ConformReport, options: ConformOptions, out: TextIO) -> int:
         console = Console(file=out, highlight=False)
         if report.measured:
             console.print(as_table(report, every=options.all))
-        console.print(f"{report.summary()}.", markup=False)
+        console.print(f"{report.summary()}.", markup=False, soft_wrap=True)
     if not report.measured:
         return 2
     return 1 if report.fails_on(options.fail_on) else 0

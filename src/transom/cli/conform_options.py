@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from transom.cli.command import Command, number, port_number
+from transom.cli.command import TARGET_HELP, Command, add_header, number, port_number
 
 
 class ConformOptions(argparse.Namespace):
@@ -72,6 +72,45 @@ Exit codes: 0 nothing failed that --fail-on counts, 1 something did, 2 nothing w
     return command
 
 
+class ConformViewOptions(ConformOptions):
+    """`transom conform view --help` explains each."""
+
+    target: str
+    tool: str | None
+    arguments: str | None
+    app: bool
+    header: list[str]
+
+
+def _view() -> Command:
+    command = Command(
+        "conform view",
+        "transom.cli.conform",
+        "[OPTIONS] TARGET [TOOL] [ARGS]",
+        """\
+Measure a View of MCP Apps against the specification.
+
+TARGET is a page (PAGE.html), or a server whose tool opens the View: the tool is called once, for
+real. The View is opened in a browser without a window, by a host that offers everything, and by one
+that offers nothing. With --app, TARGET is a function that returns a `transom.App`.
+
+Exit codes: 0 nothing failed that --fail-on counts, 1 something did, 2 nothing was measured.""",
+        ConformViewOptions,
+    )
+    command.argument(
+        "target", "TARGET", f"A page, or a server. {TARGET_HELP}", nargs="?", default=""
+    )
+    command.argument("tool", "TOOL", "Not needed if only one tool opens a View.", nargs="?")
+    made_up = (
+        "Its arguments, as a JSON object; by default those that its schema requires are made up."
+    )
+    command.argument("arguments", "ARGS", made_up, nargs="?")
+    command.flag("--app", "TARGET is `FILE.py:function` or `module:function`, a View in Python.")
+    add_header(command)
+    _add_common(command)
+    return command
+
+
 def _add_common(command: Command) -> None:
     command.option(
         "--timeout",
@@ -103,4 +142,4 @@ def _add_common(command: Command) -> None:
     command.flag("--requirements", "List all requirements and stop.", **show)
 
 
-COMMANDS: Mapping[str, Callable[[], Command]] = {"conform host": _host}
+COMMANDS: Mapping[str, Callable[[], Command]] = {"conform host": _host, "conform view": _view}

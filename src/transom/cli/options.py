@@ -767,6 +767,7 @@ COMMANDS: Mapping[str, Callable[[], Command]] = {
     "replay": replay_command,
     "eval": eval_command,
     "conform host": partial(_of_conformance, "conform host"),
+    "conform view": partial(_of_conformance, "conform view"),
     "login": _login,
     "logout": _logout,
     "storage": _storage,

@@ -1,0 +1,176 @@
+"""`transom conform view`: our Views hold, and one that is broken is reported for that alone."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conform.mutations import MutatedRenderer, Mutation, mutations
+from transom import App
+from transom.background import ignore
+from transom.channel import Channel, memory_pair
+from transom.cli.main import run
+from transom.conform.report import ConformReport
+from transom.conform.requirements import requirements
+from transom.conform.views import ViewSource, measure_app, measure_in
+from transom.errors import ChannelClosed
+from transom.host.renderers import InProcessRenderer
+from transom.host.ui_resource import UIResource
+
+BROKEN = mutations("broken_views.toml")
+# Where the View is silent, the kit waits for it: the others run every day.
+AT_ONCE = [each for each in BROKEN if not each.waits]
+TIMEOUT = 30.0  # seconds for an answer: a busy machine is not a broken View
+URI = "ui://conform/app.html"
+SOURCE = ViewSource(resource=UIResource(view_id="conform-1", server="conform", uri=URI, html=""))
+
+
+def make_view() -> App:
+    """A View that does a little of everything, if its host offers that."""
+    app = App("everything", "1.0.0")
+    app.on_error = ignore  # the kit sends what is wrong on purpose
+
+    @app.tool(annotations={"readOnlyHint": True})
+    def count_words(text: str) -> int:
+        """Count the words of a text."""
+        later.enable()
+        return len(text.split())
+
+    @app.tool(enabled=False)
+    def later() -> str:
+        """There once words were counted."""
+        return "later"
+
+    @app.on_tool_result
+    async def _(_: object) -> None:
+        await app.send_size_changed(width=300, height=200)
+        if app.host_capabilities is not None and app.host_capabilities.logging is not None:
+            await app.send_log("info", "the result is there")
+            await app.update_model_context("The result is there.")
+
+    return app
+
+
+def failures(report: ConformReport) -> dict[str, str]:
+    return {each.id: each.detail for each in report.verdicts if report.word(each) == "fail"}
+
+
+async def test_our_view_in_python_keeps_all_that_can_be_measured_without_a_browser():
+    report = await measure_app(make_view, "a View", timeout=TIMEOUT)
+    assert failures(report) == {}
+    skipped = {each.id for each in report.verdicts if each.outcome == "skip"}
+    assert skipped == {"tools-undeclared", "page-errors", "page-policy"}
+
+
+async def test_a_view_without_tools_is_not_asked_for_more():
+    report = await measure_app(lambda: App("plain", "1.0.0"), "a View", timeout=TIMEOUT)
+    assert failures(report) == {}
+    [verdict] = [each for each in report.verdicts if each.id == "tools-undeclared"]
+    assert verdict.outcome == "pass"
+
+
+async def found_in(mutation: Mutation, timeout: float) -> list[str]:
+    async with InProcessRenderer({URI: make_view}) as views:
+        measured = await measure_in(MutatedRenderer(views, mutation), SOURCE, timeout)
+    return sorted(measured.failed())
+
+
+@pytest.mark.parametrize("mutation", AT_ONCE, ids=lambda each: each.name)
+async def test_a_broken_view_is_reported_for_that_alone(mutation: Mutation):
+    assert await found_in(mutation, TIMEOUT) == sorted(mutation.expect)
+
+
+@pytest.mark.nightly
+async def test_a_silent_view_is_reported_for_that_alone():
+    silent = [each for each in BROKEN if each.waits]
+    found = await asyncio.gather(*(found_in(each, 5.0) for each in silent))
+    assert found == [sorted(each.expect) for each in silent]
+
+
+def test_there_are_enough_broken_views_and_each_names_its_requirement():
+    assert len(BROKEN) >= 20
+    known = requirements("view")
+    assert {id for each in BROKEN for id in each.expect} <= known.keys()
+    for each in known.values():
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)+", each.id)
+        assert each.text.endswith(".")
+        assert each.by in ("host", "page", "tools", "bare")
+
+
+# --- Views that are hostile to the kit -------------------------------------------------------
+
+
+class Hostile:
+    """Views that send the same line without end, or nothing."""
+
+    def __init__(self, line: bytes) -> None:
+        self._line = line
+        self._talking: list[asyncio.Task[None]] = []
+
+    async def open(self, resource: UIResource) -> Channel:
+        ours, theirs = memory_pair()
+        self._talking.append(asyncio.create_task(self._talk(theirs)))
+        return ours
+
+    async def _talk(self, channel: Channel) -> None:
+        try:
+            while self._line:
+                await channel.send(self._line)
+        except ChannelClosed:
+            return
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"", "handshake-first"),
+        (b"no JSON", "wire-bounded"),
+        (b"[" * 10_000, "wire-bounded"),
+        (b'{"jsonrpc":"2.0","method":"notifications/message"}', "wire-bounded"),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ui/initialize","params":[]}', "wire-bounded"),
+    ],
+)
+async def test_a_view_that_floods_or_is_silent_is_reported_and_the_run_ends(
+    line: bytes, expected: str
+):
+    measured = await measure_in(Hostile(line), SOURCE, 0.3)
+    assert expected in measured.failed()
+    assert all(len(each.detail) <= 300 for each in measured.verdicts())
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+def test_the_command_measures_a_view_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    page = tmp_path / "conform_sample_view.py"
+    page.write_text("from transom import App\n\n\ndef make():\n    return App('small', '1.0.0')\n")
+    report = tmp_path / "report.json"
+    words = ["conform", "view", "--app", f"{page}:make", "--report", str(report)]
+    assert run([*words, "--timeout", str(TIMEOUT)]) == 0
+    assert json.loads(report.read_text())["summary"]["fail"] == 0
+    assert "0 do not" in capsys.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["no-such-page.html"], "there is no file no-such-page.html"),
+        (["--app", "json:no_such_function"], "json:no_such_function is not a function"),
+        (["--app", "no_such_module:make"], "no_such_module cannot be loaded"),
+        (["--app", "json:loads", "--report", "a.txt"], "the name must end with one of"),
+        ([""], "no server is named"),
+    ],
+)
+def test_mistakes_are_named(words: list[str], text: str, capsys: pytest.CaptureFixture[str]):
+    assert run(["conform", "view", *words]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_the_requirements_are_listed(capsys: pytest.CaptureFixture[str]):
+    assert run(["conform", "view", "--requirements"]) == 0
+    assert run(["conform", "host", "--requirements"]) == 0
+    printed = capsys.readouterr().out
+    assert "teardown-answered" in printed
+    assert "csp-default-connect" in printed
