@@ -270,6 +270,16 @@ async def test_a_login_that_the_user_refuses_is_an_error_and_not_asked_for_again
     assert browser.answer.text.startswith("The login was refused")
 
 
+async def test_a_user_is_asked_whatever_another_user_of_the_process_answered(
+    tmp_path: Path,
+) -> None:
+    eve, ann = Browser(agrees=False), Browser()
+    async with FastSite() as site:
+        await refusal(site.url, eve, logins=tmp_path / "eve")
+        assert await greet(site.url, ann, logins=tmp_path / "ann") == "Hello, Ada"
+    assert (len(eve.pages), len(ann.pages)) == (1, 1)
+
+
 async def test_an_issuer_that_fails_while_refreshing_costs_nobody_their_login() -> None:
     browser = Browser()
     async with Hostile() as issuer, FastSite() as site:

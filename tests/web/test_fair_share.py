@@ -8,9 +8,10 @@ import pytest
 
 from tests.web.browser import play
 from tests.web.site import site
+from transom import fair_share
 from transom.errors import ChannelClosed, UsageError
-from transom.web import UserLimits, WebViews, fair_share
-from transom.web.fair_share import FairShare, FairShares
+from transom.fair_share import FairShare, FairShares
+from transom.web import UserLimits, WebViews
 
 ENOUGH = 60.0
 

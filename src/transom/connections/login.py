@@ -66,7 +66,7 @@ LOGIN_WITHIN = 300.0
 _ANSWER_WITHIN = 30.0
 _MAX_ANSWER = 1024 * 1024
 _MAX_TOKEN = 64 * 1024
-_MAX_QUESTIONS = 5  # pages opened for one server in an hour, by one process
+_MAX_QUESTIONS = 5  # pages opened for a user and a server in an hour, by one process
 _EARLY = 10.0  # seconds before it expires that a token is renewed
 _POLL = 0.05
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -80,9 +80,10 @@ _log = logging.getLogger("transom.connections")
 # It logs failures with the full answer, which may contain tokens; they are raised as well.
 logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_info is None)
 
-_questions: dict[str, list[float]] = {}  # when the user was asked, by server; monotonic
+# By the folder of a user's logins, and server: in one process there may be many users.
+_questions: dict[tuple[Path | None, str], list[float]] = {}  # when they were asked; monotonic
 _renewing: set[asyncio.Task[None]] = set()
-_unanswered: set[str] = set()  # servers whose login failed or was refused
+_unanswered: set[tuple[Path | None, str]] = set()  # whose login failed or was refused
 
 
 # --- what is kept ----------------------------------------------------------------------------
@@ -305,7 +306,7 @@ class ServerLogin:
             if kept is not None and is_new and not kept.expired:
                 self.stored, self.asked = kept, False  # another process was faster
                 self._is_stored = True
-                _unanswered.discard(self.server)
+                _unanswered.discard((self._options.folder, self.server))
                 return
             if challenge is None and kept is None and refused is None:
                 return
@@ -315,7 +316,7 @@ class ServerLogin:
                     self.stored = await renewal.run(challenge)
                 finally:
                     if abandoned.is_set():  # so the user has not refused it
-                        _unanswered.discard(self.server)
+                        _unanswered.discard((self._options.folder, self.server))
                 self.asked = renewal.asked
             if self.stored is not None:
                 try:
@@ -360,6 +361,7 @@ class _Renewal:
         self.asked = False
         self._abandoned = abandoned or asyncio.Event()  # set when nobody waits for it any more
         self._server = server
+        self._asks = (options.folder, server)
         self._options = options
         self._kept = kept
         self._tokens: OAuthToken | None = None
@@ -441,7 +443,7 @@ class _Renewal:
                 step = await flow.asend(answer)
         finally:
             await flow.aclose()
-        _unanswered.discard(self._server)
+        _unanswered.discard(self._asks)
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request of the login itself; the body is capped, and not decompressed."""
@@ -464,13 +466,12 @@ class _Renewal:
     async def _prepare_to_ask(self, challenge: httpx2.Response) -> None:
         """Check that the user can be asked, and listen for the browser's redirect."""
         now = time.monotonic()
-        asked = [each for each in _questions.get(self._server, []) if each > now - 3600]
-        _questions[self._server] = asked
+        asked = [each for each in _questions.get(self._asks, []) if each > now - 3600]
+        _questions[self._asks] = asked
         if self._abandoned.is_set():
             raise self._failure("nobody waits for it any more")
         if self._options.ask is None or (
-            not self._options.again
-            and (self._server in _unanswered or len(asked) >= _MAX_QUESTIONS)
+            not self._options.again and (self._asks in _unanswered or len(asked) >= _MAX_QUESTIONS)
         ):
             raise NotConnected(self._advice(challenge))
         await self._redirect.open()
@@ -516,8 +517,8 @@ class _Renewal:
             raise self._failure("the address of its login page cannot be used")
         self._redirect.state = states[-1]
         self.asked = True
-        _questions[self._server].append(time.monotonic())
-        _unanswered.add(self._server)
+        _questions[self._asks].append(time.monotonic())
+        _unanswered.add(self._asks)
         try:
             asking = self._options.ask(url) if self._options.ask else None
             if inspect.isawaitable(asking):

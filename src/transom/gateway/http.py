@@ -71,6 +71,7 @@ from transom.gateway.http_session import (
 )
 from transom.gateway.proxy import Proxy
 from transom.gateway.stdio import on_signals
+from transom.gateway.turns import ClientTurns
 from transom.json_values import clean, member, members
 from transom.protocol import wire
 from transom.serving import listen, serve
@@ -145,6 +146,7 @@ class HttpGateway:
         self._idle = idle
         self._hung_after = hung_after
         self._bus = bus
+        self._turns = ClientTurns()
         self._ending = False
         if bus is not None:
             bus.on_open(_FORWARDED, serve_forwarded(self._serve_forwarded))
@@ -178,6 +180,7 @@ class HttpGateway:
         try:
             if not authenticated:
                 self._check(request)
+            await self._turns.wait(self._client_of(request))
             if self._bus is not None:
                 await self._bus.confirm()
             if request.headers.get("mcp-protocol-version") in (None, *HANDSHAKE_VERSIONS):
@@ -217,6 +220,15 @@ class HttpGateway:
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if method == "POST" and content_type != "application/json":
             raise HttpRefusal(415, INVALID_REQUEST, "The body must be application/json")
+
+    def _client_of(self, request: _HttpRequest) -> str:
+        """Whose request it is: a session's, a principal's, or a stranger's at some address."""
+        id = request.headers.get(SESSION_HEADER, "")
+        if id in self.clients:
+            return id
+        if id or request.headers.get("mcp-protocol-version") in (None, *HANDSHAKE_VERSIONS):
+            return f"at {(request.scope.get('client') or ['?'])[0]}"
+        return _PRINCIPAL + _principal_key(request.headers)
 
     # --- sessions ----------------------------------------------------------------------------
 
@@ -290,8 +302,7 @@ class HttpGateway:
             text = "Since 2026-07-28 there is POST only"
             raise HttpRefusal(405, INVALID_REQUEST, text, Allow="POST")
         message = _checked_message(await request.read(), request.headers)
-        token = _bearer_token(request.headers)
-        key = hashlib.sha256(token.encode()).hexdigest() if token else ""
+        key = _principal_key(request.headers)
         if isinstance(message, wire.Request):
             principal = await claim_or_reach(
                 lambda: self._principal(key, message), lambda: request.forward(_PRINCIPAL + key)
@@ -457,6 +468,11 @@ async def _read_body(receive: Receive) -> bytes:
 
 
 # --- 2026-07-28 ------------------------------------------------------------------------------
+
+
+def _principal_key(headers: Headers) -> str:
+    token = _bearer_token(headers)
+    return hashlib.sha256(token.encode()).hexdigest() if token else ""
 
 
 def _bearer_token(headers: Headers) -> str:

@@ -31,7 +31,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from transom.background import stop
 from transom.errors import PeerError, Refused
-from transom.web.fair_share import FairShare, PageTurns
+from transom.fair_share import FairShare, PageTurns
 from transom.web.mounted_views import MISSING, MountedView, Sandboxes, is_guard
 from transom.web.page_link import Link
 from transom.web.stage import Hello, Stage

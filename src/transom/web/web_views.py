@@ -29,10 +29,10 @@ from transom.bus import Bus, forward, serve_forwarded
 from transom.bus.forwarding import claim_or_reach
 from transom.channel import Channel
 from transom.errors import BusError, NoOwner, OutcomeUnknown, OwnerGone, Refused
+from transom.fair_share import FairShares, PageTurns
 from transom.host.host import Host
 from transom.host.policy import Policy
 from transom.web.asgi import PageSocket, sandbox_app, static_file, unavailable
-from transom.web.fair_share import FairShares, PageTurns
 from transom.web.mounted_views import Sandboxes, Violation, is_guard
 from transom.web.remote_host import RemoteHost, refuse
 from transom.web.sandbox import Sandbox

@@ -1,4 +1,4 @@
-"""How much of a worker's time the messages of one user's pages may take.
+"""How much of a process's time one of many may take: here, the messages of one user's pages.
 
 1. The messages of a page are handled in slices, and after each all other tasks have a turn.
 2. Slices that were used up are charged to the user, and so is the turn of the others if it took
@@ -37,6 +37,11 @@ class FairShare:
         self._user = user
         self._paid_at = 0.0  # when all charges are covered
         self._warned_at = -math.inf
+
+    @property
+    def debt(self) -> float:
+        """For how many seconds to pause now."""
+        return max(self._paid_at - perf_counter(), 0.0)
 
     def charge(self, seconds: float) -> float:
         """Charge the user, and return for how many seconds to pause."""
