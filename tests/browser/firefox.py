@@ -79,6 +79,12 @@ class Firefox:
         assert answer["type"] == "success", answer
         return answer["result"].get("value")
 
+    async def type(self, text: str) -> None:
+        """Type as a user does, wherever the focus is."""
+        keys = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
+        keyboard = {"type": "key", "id": "keyboard", "actions": keys}
+        await self._do("input.performActions", context=self._tab, actions=[keyboard])
+
     async def press(self, name: str) -> None:
         """Press a button as a user does; nothing happens if it is not there."""
         where = await self.run(_FIND_BUTTON.replace("NAME", json.dumps(name)))

@@ -327,6 +327,17 @@ async def test_cookies_for_the_domain_of_all_views_are_expired(stage: Stage) -> 
     assert "set-cookie" not in (await get(f"{at}/transom-view", host=host)).headers
 
 
+async def test_a_view_loads_under_a_bomb_of_cookies_which_is_gone_then(stage: Stage) -> None:
+    stage.mount(view())
+    at, host = sandbox(stage, "orders-1")
+    bomb = {f"c{number}": "x" * 4000 for number in range(15)}  # 60 KB, which a proxy may pass
+    headers = {"Host": host, "Cookie": "; ".join(f"{name}={value}" for name, value in bomb.items())}
+    async with httpx2.AsyncClient(verify=False) as client:
+        answer = await client.get(f"{at}/transom-view", headers=headers)
+    assert answer.status_code == 200
+    assert {each.partition("=")[0] for each in answer.headers.get_list("set-cookie")} == set(bomb)
+
+
 async def test_no_two_views_share_an_origin_not_even_of_the_same_name(stage: Stage) -> None:
     stage.mount(view())
     _, first = sandbox(stage, "orders-1")
