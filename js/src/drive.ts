@@ -154,8 +154,8 @@ function isIgnored({ action, target, before, settling }: Acting): boolean {
 
 // --- real input ---------------------------------------------------------------------------------------
 
-const shown = ({ ref, role, name, x, y, width, height, secret }: Target): object => {
-  return { ref, role, name, x, y, width, height, secret };
+const shown = ({ ref, role, name, x, y, width, height, secret, scrolled }: Target): object => {
+  return { ref, role, name, x, y, width, height, secret, scrolled };
 };
 
 /** Where to press, and whether there is nothing to press because it is so already. */

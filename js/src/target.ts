@@ -41,6 +41,8 @@ export interface Target extends Shown {
   height: number;
   /** Whether what is typed there is shown to nobody. */
   secret: boolean;
+  /** Whether the page was scrolled to bring it into sight: the browser has not drawn that yet. */
+  scrolled: boolean;
 }
 
 interface Point {
@@ -117,7 +119,7 @@ export function findTarget(
     return problem("covered", `${say(now)} is covered by ${what}`);
   }
   const { width, height } = boxOf(place);
-  const point = "x" in found ? found : { x: 0, y: 0 };
+  const point = "x" in found ? found : { x: 0, y: 0, scrolled: true };
   return { ref, node, ...now, ...point, width, height, secret: isSecret(node, sight) };
 }
 
@@ -132,10 +134,14 @@ function sayOther(node: Element, sight: Sight): string {
 }
 
 /** Where an element can be pressed, after it was scrolled into sight; or what is in front of it. */
-function pointOf(node: Element, page: Document): Point | { by: Element | null } {
+function pointOf(
+  node: Element,
+  page: Document,
+): (Point & { scrolled: boolean }) | { by: Element | null } {
   let by: Element | null = null;
+  let scrolled = false;
   for (const place of [node, ...labelsOf(node)]) {
-    bringIntoSight(place);
+    scrolled = bringIntoSight(place) || scrolled;
     for (const { left, top, width, height } of [...boxesOf(place)].slice(0, 3)) {
       for (const [across, down] of PLACES) {
         const inside = { x: left + width * across, y: top + height * down };
@@ -145,7 +151,7 @@ function pointOf(node: Element, page: Document): Point | { by: Element | null } 
           there &&
           (isWithin(there, node) || labelsOf(node).some((one) => isWithin(there, one)))
         ) {
-          return point;
+          return { ...point, scrolled };
         }
         by ??= there;
       }
@@ -163,14 +169,16 @@ const PLACES: [across: number, down: number][] = [
   [0.5, 0.8],
 ];
 
-function bringIntoSight(node: Element): void {
+/** Whether it had to be scrolled. */
+function bringIntoSight(node: Element): boolean {
   const { left, top, right, bottom } = boxOf(node);
   const root = documentElement(ownerDocument(node)!);
   const isInside =
     left >= 0 && top >= 0 && right <= clientWidth(root) && bottom <= clientHeight(root);
   const middle = hit(ownerDocument(node)!, (left + right) / 2, (top + bottom) / 2);
-  if (isInside && middle && isWithin(middle, node)) return;
+  if (isInside && middle && isWithin(middle, node)) return false;
   scrollTo(node, { block: "center", inline: "nearest", behavior: "instant" });
+  return true;
 }
 
 /** A point of an element's own window, in that of the View. */

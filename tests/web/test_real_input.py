@@ -39,23 +39,15 @@ class Mouse:
         self.done.append(what)
 
 
-class Frame:
-    """A View's frame, in front of everything, and the handle of what is around it."""
-
-    async def evaluate_handle(self, script: str) -> Frame:
-        return self
-
-    async def evaluate(self, script: str, argument: object = None) -> Answer:
-        return {"x": 1, "y": 1, "isInside": True, "isInFront": True, "isScrolled": False}
-
-
 class Page:
+    """One whose View is in front of everything."""
+
     def __init__(self) -> None:
         self.mouse = Mouse()
         self.drawn = 0
 
-    async def query_selector(self, selector: str) -> Frame:
-        return Frame()
+    async def evaluate(self, script: str, argument: object = None) -> Answer:
+        return {"x": 1, "y": 1, "isInside": True, "isInFront": True, "isScrolled": False}
 
     async def screenshot(self, clip: object) -> None:
         self.drawn += 1
@@ -64,12 +56,14 @@ class Page:
 class Script:
     """The script beside a View, which answers `settle` with these, one after the other."""
 
+    scrolled = True
+
     def __init__(self, *settled: Answer) -> None:
         self.settled = [*settled]
 
     async def __call__(self, request: Answer) -> Answer:
         if request["op"] == "target":
-            return {"target": {"x": 1, "y": 1}}
+            return {"target": {"x": 1, "y": 1, "scrolled": self.scrolled}}
         return {"settled": True, **self.settled.pop(0)}
 
 
@@ -92,6 +86,13 @@ async def test_a_page_that_hangs_under_the_mouse_holds_it_for_a_bounded_time(
     page.mouse.hangs = False
     assert (await act(mouse, page, {}))["done"] is True
     assert page.mouse.done == ["move", "move", "down", "up"]
+
+
+async def test_one_move_is_enough_for_what_was_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Script, "scrolled", False)
+    page = Page()
+    assert (await act(RealInput(), page, {}))["done"] is True
+    assert page.mouse.done == ["move", "down", "up"]
 
 
 async def test_while_the_mouse_is_in_use_another_act_ends_with_that_reason(

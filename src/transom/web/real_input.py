@@ -20,7 +20,6 @@ from transom.errors import RequestTimeout, TransomError
 from transom.json_values import as_object
 
 if TYPE_CHECKING:
-    from playwright.async_api import ElementHandle
     from playwright.async_api import Page as BrowserPage
 
 Answer = dict[str, Any]
@@ -34,6 +33,7 @@ _FREE_WITHIN = 5.0  # with the two above, that is what `aim.ts` waits for a pres
 _TRIES = 3
 _LOOK_EVERY = 0.05
 _OUTSIDE = "It is outside of the View"
+_GONE = "The View is not on the page any more"
 _WITH_MOUSE = ("click", "double_click", "check", "uncheck", "hover", "drag_to")
 _WITH_KEYBOARD = ("type", "clear", "press")
 _CHORD = re.compile(r"((Control|Shift|Alt|Meta|ControlOrMeta)\+)*(\+|[^+]+)")
@@ -42,26 +42,46 @@ _CLIPBOARD = re.compile(
     r"|Shift\+(.+\+)?Delete|Copy|Cut|Paste)",
     re.IGNORECASE,
 )
+_FRAME = """
+  const frame = document.getElementById(`view-${key}`)?.shadowRoot?.querySelector("iframe");"""
 # Any frame can take the focus at any time, and the page around it does not know at once: keys are
 # for a View that is alone.
-_HAS_FOCUS = """(frame) => {
+_HAS_FOCUS = (
+    f"""(key) => {{{_FRAME}
+"""
+    """
   let at = document.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
   return at === frame && document.querySelectorAll("transom-view").length === 1;
 }"""
+)
 # Nothing but the View takes presses: it may scroll the page, and something else is there then.
-_HOLD_OTHERS = """(frame) => {
-  const held = [];
+_HOLD_OTHERS = """
+  const held = (globalThis[Symbol.for("transom.held")] ??= []);
   for (let at = frame; at && at !== document.body; at = at.parentElement ?? at.getRootNode().host) {
     held.push(...[...at.parentNode.children].filter((each) => each !== at && !each.inert));
   }
   for (const each of held) each.inert = true;
-  return held;
+"""
+_RELEASE = """() => {
+  const held = globalThis[Symbol.for("transom.held")] ?? [];
+  for (const each of held.splice(0)) each.inert = false;
 }"""
-_RELEASE = "(held) => held.forEach((each) => (each.inert = false))"
+_FOCUS = f"""(key) => {{{_FRAME}
+  if (!frame) return false;
+{_HOLD_OTHERS}
+  frame.focus();
+  return true;
+}}"""
 # Where a point of a frame is in the window, and whether the frame is in front there. If it is not,
-# and the page may be scrolled for it, the point is in the middle afterwards.
-_FIND_POINT = """(frame, { x, y, mayScroll }) => {
+# and the page may be scrolled for it, the point is in the middle afterwards. All in one go: each
+# script that is run there takes several milliseconds.
+_FIND_POINT = (
+    f"""({{ key, x, y, mayScroll }}) => {{{_FRAME}
+  if (!frame) return {{ isGone: true }};
+{_HOLD_OTHERS}
+"""
+    """
   const { width, height } = frame.getBoundingClientRect();
   // Nor is a place inside that is no number.
   const isInside = 0 <= x && x < width && 0 <= y && y < height;
@@ -81,6 +101,7 @@ _FIND_POINT = """(frame, { x, y, mayScroll }) => {
   scrollBy({ top: found.y - innerHeight / 2, behavior: "instant" });
   return { ...find(), isScrolled: true };
 }"""
+)
 
 
 class RealInput:
@@ -144,24 +165,19 @@ class RealInput:
 async def _with_frame(
     page: BrowserPage, key: str, request: dict[str, Any], found: Answer, drive: Drive
 ) -> Answer | None:
-    # Not a locator: that waits for a picture each time.
-    frame = await page.query_selector(f'[id="view-{key}"] iframe')
-    if frame is None:
-        return _problem("gone", "The View is not on the page any more")
-    others = await frame.evaluate_handle(_HOLD_OTHERS)
     try:
         if request["action"] in _WITH_MOUSE:
             action = str(request["action"])
-            return await _press(page, frame, action, found.get("target"), found.get("to"))
-        return await _type(page, frame, request, found.get("target"), drive)
+            return await _press(page, key, action, found.get("target"), found.get("to"))
+        return await _type(page, key, request, found.get("target"), drive)
     finally:
-        await _clean_up(others.evaluate(_RELEASE))
+        await _clean_up(page.evaluate(_RELEASE))
 
 
 async def _press(
-    page: BrowserPage, frame: ElementHandle, action: str, target: object, to: object
+    page: BrowserPage, key: str, action: str, target: object, to: object
 ) -> dict[str, Any] | None:
-    problem = await _point_at(page, frame, target)
+    problem = await _point_at(page, key, target)
     if action == "hover" or problem is not None:
         return problem
     times = 2 if action == "double_click" else 1
@@ -169,14 +185,14 @@ async def _press(
         await page.mouse.down(click_count=count)
         try:
             if action == "drag_to":
-                problem = await _point_at(page, frame, to, is_dragged=True)
+                problem = await _point_at(page, key, to, is_dragged=True)
         finally:
             await _clean_up(page.mouse.up(click_count=count))
     return problem
 
 
 async def _type(
-    page: BrowserPage, frame: ElementHandle, request: dict[str, Any], target: object, drive: Drive
+    page: BrowserPage, key: str, request: dict[str, Any], target: object, drive: Drive
 ) -> dict[str, Any] | None:
     action, value = request["action"], str(request.get("value") or "")
     if action == "press" and _CHORD.fullmatch(value) is None:
@@ -184,13 +200,14 @@ async def _type(
     if action == "press" and _CLIPBOARD.fullmatch(value) is not None:
         return _problem("unfit", "No model uses the clipboard, which all Views share")
     if action == "press":
-        await frame.focus()
-    elif (problem := await _press(page, frame, "click", target, None)) is not None:
+        if not await page.evaluate(_FOCUS, key):
+            return _problem("gone", _GONE)
+    elif (problem := await _press(page, key, "click", target, None)) is not None:
         return problem
     focused = await drive({"op": "focus", "ref": request["ref"], "action": action})
     if "problem" in focused:
         return focused
-    if not await frame.evaluate(_HAS_FOCUS):
+    if not await page.evaluate(_HAS_FOCUS, key):
         return await drive(request)  # by events: keys would go somewhere else
     if action == "type":
         await page.keyboard.insert_text(value)
@@ -203,7 +220,7 @@ async def _type(
 
 
 async def _point_at(
-    page: BrowserPage, frame: ElementHandle, target: object, *, is_dragged: bool = False
+    page: BrowserPage, key: str, target: object, *, is_dragged: bool = False
 ) -> dict[str, Any] | None:
     """Move the mouse to a place in the frame; the problem, if the frame is not in front there."""
     place, scrolls = as_object(target), not is_dragged
@@ -213,7 +230,10 @@ async def _point_at(
     loop = asyncio.get_running_loop()
     until = loop.time() + _IN_FRONT_WITHIN
     while loop.time() < until:
-        found = await frame.evaluate(_FIND_POINT, {"x": x, "y": y, "mayScroll": scrolls})
+        wanted = {"key": key, "x": x, "y": y, "mayScroll": scrolls}
+        found = await page.evaluate(_FIND_POINT, wanted)
+        if found.get("isGone"):
+            return _problem("gone", _GONE)
         if not found["isInside"]:
             return _problem("hidden", _OUTSIDE)
         if found["isScrolled"]:
@@ -222,7 +242,7 @@ async def _point_at(
         elif found["isInFront"]:
             # A browser begins to drag with the first move, and has drawn what was scrolled by the
             # second one.
-            for _ in range(2):
+            for _ in range(2 if is_dragged or place.get("scrolled") is not False else 1):
                 await page.mouse.move(found["x"], found["y"])
             return None
         else:
