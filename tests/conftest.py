@@ -77,6 +77,24 @@ def lean_chromium(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_spare_process(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Chromium keeps a process ready for the next frame, which most tests never open."""
+    if request.config.getoption("--tier") != "test":
+        yield
+        return
+    from transom.web import headless  # Playwright with it
+
+    off = "--disable-features="
+    arguments = [
+        argument.replace(off, f"{off}SpareRendererForSitePerProcess,")
+        for argument in headless._ARGUMENTS
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(headless, "_ARGUMENTS", arguments)
+        yield
+
+
 @pytest.fixture
 def whole_chromium(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a test about its processes, whose command lines name their browser."""

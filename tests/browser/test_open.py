@@ -52,6 +52,7 @@ tools.babble = () => { say({ method: 7 }); return "said"; };
 """
 
 
+@pytest.mark.nightly
 async def test_tools_are_printed_again_when_they_change(tmp_path: Path) -> None:
     server = server_with(tmp_path, GROW)
     calls = ("--call", "grow", "--call", "grown", "--call", "babble")

@@ -234,6 +234,7 @@ async def test_a_browser_that_is_killed_is_survived() -> None:
 
 
 @pytest.mark.usefixtures("whole_chromium")
+@pytest.mark.nightly
 async def test_a_browser_that_cannot_start_processes_for_its_views_is_replaced() -> None:
     async with headless() as (renderer, host):
         view = await show(host)

@@ -81,11 +81,13 @@ class Shown:
         async with self._news:
             self._news.notify_all()
 
-    async def violation(self, view: str, blocked: str) -> None:
-        """Wait until that View was seen to be stopped from that."""
+    async def violation(self, view: str, blocked: str, times: int = 1) -> None:
+        """Wait until that View was seen to be stopped from that, as often as this."""
         async with self._news:
             await self._news.wait_for(
-                lambda: any(v.view == view and blocked in v.blocked for v in self.violations)
+                lambda: (
+                    sum(v.view == view and blocked in v.blocked for v in self.violations) >= times
+                )
             )
 
     @asynccontextmanager

@@ -16,7 +16,6 @@ from transom.web.headless import HeadlessRenderer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 
-through = pytest.mark.parametrize("through", ["Host", "gateway"])
 host_by_night = pytest.mark.parametrize(
     "through", ["gateway", pytest.param("Host", marks=pytest.mark.nightly)]
 )
@@ -94,13 +93,14 @@ def texts(model: Model, result: ToolResult) -> str:
             "get-shader-info",
             "Shader compilation failed",
         ),
-        (
+        pytest.param(
             "threejs",
             "show_threejs_scene",
             "set-scene-source",
             {"code": "throw new Error('no scene today')"},
             "get-scene-info",
             "Three.js Scene Error: ",
+            marks=pytest.mark.nightly,
         ),
     ],
     ids=["shadertoy", "threejs"],
@@ -135,12 +135,13 @@ async def test_a_view_that_runs_the_models_code_tells_it_what_is_wrong_with_it(
             "get-shader-info",
             "Shader compilation failed",
         ),
-        (
+        pytest.param(
             "threejs",
             "show_threejs_scene",
             {"code": "throw new Error('no scene today')"},
             "get-scene-info",
             "Three.js Scene Error: ",
+            marks=pytest.mark.nightly,
         ),
     ],
     ids=["shadertoy", "threejs"],
@@ -162,7 +163,7 @@ async def test_a_view_that_is_opened_with_bad_code_says_so(
                 said = await told(model, look)
 
 
-@through
+@host_by_night
 async def test_the_map_goes_where_the_model_says_and_tells_where_it_is(
     browser: HeadlessRenderer, through: Through
 ) -> None:

@@ -83,17 +83,21 @@ async def browser() -> AsyncIterator[HeadlessRenderer]:
         yield made
 
 
-@pytest.fixture(params=["transom.js", "Python"])
-def side(request: pytest.FixtureRequest) -> Side:
-    return request.param
+IN_A_PAGE = [
+    ("gateway", "transom.js"),
+    pytest.param(("Host", "transom.js"), marks=pytest.mark.nightly),
+]
+IN_PYTHON = [("gateway", "Python"), ("Host", "Python")]
 
 
-@pytest_asyncio.fixture(params=["Host", "gateway"], loop_scope="module")
+@pytest_asyncio.fixture(params=[*IN_A_PAGE, *IN_PYTHON], ids="-".join, loop_scope="module")
 async def show(
-    request: pytest.FixtureRequest, side: Side, browser: HeadlessRenderer, tmp_path: Path
+    request: pytest.FixtureRequest, browser: HeadlessRenderer, tmp_path: Path
 ) -> AsyncIterator[Show]:
-    """`await show(sample)`: a model in front of it."""
-    through: Through = request.param
+    """`await show(sample)`: a model in front of it. A gateway has a Host, so its page is enough."""
+    through: Through
+    side: Side
+    through, side = request.param
     async with AsyncExitStack() as stack:
 
         async def shown(sample: str, **options: Any) -> Model:
@@ -362,7 +366,7 @@ async def test_a_helper_of_the_server_answers_its_view_and_not_the_model(
     assert [tool for tool in await model.listed() if "samples-2" in tool.name] == []
 
 
-@pytest.mark.parametrize("side", ["transom.js"], indirect=True)
+@pytest.mark.parametrize("show", IN_A_PAGE, ids="-".join, indirect=True)
 @pytest.mark.parametrize("sample", HOOKS)
 async def test_a_page_with_hooks(show: Show, sample: str):
     model = await show(sample)

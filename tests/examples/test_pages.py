@@ -19,7 +19,13 @@ OPENS = {
 WIDER_THAN_ITS_FRAME = "element => document.documentElement.scrollWidth - innerWidth"
 
 
-@pytest.mark.parametrize("name", OPENS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in {"music", "lunch"} else pytest.mark.nightly)
+        for name in OPENS
+    ],
+)
 async def test_it_fits_a_narrow_frame_and_follows_the_theme(open_view: Open, name: str) -> None:
     shown = await open_view(name, OPENS[name])
     body = shown.page.locator("body")

@@ -110,6 +110,7 @@ async def test_the_user_moves_with_the_keyboard_and_the_conversation_hears_of_it
     assert (await shown.call("get_board")).structured_content["board"][0] == ""
 
 
+@pytest.mark.nightly
 async def test_a_board_that_is_full_is_a_draw(open_view: Open) -> None:
     shown = await open_view("tictactoe", "show_board")
     for cross, nought in ((5, 1), (2, 8), (3, 7), (4, 6)):

@@ -225,8 +225,15 @@ def pydantic_model(play: Play) -> Any:
     return FunctionModel(answer)
 
 
-# By itself it keeps the list until it is told of a change, and with 2026-07-28 it never asks to be.
-@pytest.mark.parametrize(("caches", "player"), [(False, Plays), (True, PlaysByView)])
+# By itself a framework keeps the list until it is told of a change, and with 2026-07-28 it never
+# asks to be.
+listing_again = pytest.mark.parametrize(
+    ("caches", "player"),
+    [pytest.param(False, Plays, marks=pytest.mark.nightly), (True, PlaysByView)],
+)
+
+
+@listing_again
 async def test_pydantic_ai_uses_a_views_tools_whether_or_not_it_lists_again(
     caches: bool, player: type[Plays | PlaysByView]
 ):
@@ -286,7 +293,7 @@ def openai_model(play: Play) -> Any:
     return Player()
 
 
-@pytest.mark.parametrize(("caches", "player"), [(False, Plays), (True, PlaysByView)])
+@listing_again
 async def test_openai_agents_use_a_views_tools_whether_or_not_they_list_again(
     caches: bool, player: type[Plays | PlaysByView]
 ):

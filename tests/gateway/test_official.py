@@ -98,10 +98,7 @@ async def tools_of(client: Raw) -> dict[str, Any]:
 @pytest.mark.processes
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=() if name in {"debug", "pdf"} else pytest.mark.nightly)
-        for name in SERVERS
-    ],
+    [pytest.param(name, marks=() if name == "debug" else pytest.mark.nightly) for name in SERVERS],
 )
 async def test_an_official_servers_view_opens_and_its_tools_are_called(
     name: str, screen: SharedDisplay

@@ -59,7 +59,10 @@ async def test_over_stdio_with_the_official_client(framework: str, era: str, cli
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("framework", "client"), OTHER_PAIRS)
+@pytest.mark.parametrize(
+    ("framework", "client"),
+    [OTHER_PAIRS[0], pytest.param(*OTHER_PAIRS[1], marks=pytest.mark.nightly)],
+)
 async def test_over_stdio_with_the_fastmcp_client(framework: str, client: str):
     transport = StdioTransport(sys.executable, [SHOP, framework], keep_alive=False)
     async with clients.fast_client(transport, CLIENTS[client]) as connected:
