@@ -7,6 +7,7 @@ import pytest
 from tests.gateway.chatty import chatty, in_memory
 from tests.gateway.test_http import by_hand, gateway
 from transom import fair_share
+from transom.bus import Bus
 from transom.gateway import turns
 from transom.gateway.http_session import SESSION_HEADER
 from transom.gateway.turns import ClientTurns
@@ -123,3 +124,27 @@ async def test_the_requests_of_a_session_are_its_own_and_those_of_strangers_are_
     stranger = "at 127.0.0.1"
     assert set(waited[1:-3]) == {session}
     assert [waited[0], *waited[-3:]] == [stranger, stranger, stranger, "principal:"]
+
+
+async def test_a_session_that_another_replica_has_is_a_client_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, redis_url: str
+) -> None:
+    waited: list[str] = []
+
+    async def wait(_: ClientTurns, client: str) -> None:
+        waited.append(client)
+
+    monkeypatch.setattr(ClientTurns, "wait", wait)
+    async with (
+        Bus(redis_url) as one,
+        Bus(redis_url) as two,
+        gateway(in_memory(chatty()), bus=one) as (url, served),
+        gateway(in_memory(chatty()), bus=two) as (other, _),
+        by_hand(url) as (http, headers),
+    ):
+        [session] = served.clients
+        waited.clear()
+        for _ in range(2):
+            listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+            assert (await http.post(other, headers=headers, json=listing)).status_code == 200
+    assert waited[:4] == ["at 127.0.0.1", session, session, session]

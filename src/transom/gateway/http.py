@@ -74,6 +74,7 @@ from transom.gateway.stdio import on_signals
 from transom.gateway.turns import ClientTurns
 from transom.json_values import clean, member, members
 from transom.protocol import wire
+from transom.recent import Recent
 from transom.serving import listen, serve
 
 _SIZES = wire.SizeLimits(max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
@@ -98,6 +99,7 @@ _LOST = (
     "The replica of the gateway that served this was lost: whether it was carried out is not known"
 )
 _BODY_WITHIN = 60.0
+_MAX_ELSEWHERE = 10_000
 
 
 class HttpGateway:
@@ -147,6 +149,7 @@ class HttpGateway:
         self._hung_after = hung_after
         self._bus = bus
         self._turns = ClientTurns()
+        self._elsewhere: Recent[str, bool] = Recent(_MAX_ELSEWHERE)  # sessions of other replicas
         self._ending = False
         if bus is not None:
             bus.on_open(_FORWARDED, serve_forwarded(self._serve_forwarded))
@@ -224,7 +227,7 @@ class HttpGateway:
     def _client_of(self, request: _HttpRequest) -> str:
         """Whose request it is: a session's, a principal's, or a stranger's at some address."""
         id = request.headers.get(SESSION_HEADER, "")
-        if id in self.clients:
+        if id in self.clients or id in self._elsewhere:
             return id
         if id or request.headers.get("mcp-protocol-version") in (None, *HANDSHAKE_VERSIONS):
             return f"at {(request.scope.get('client') or ['?'])[0]}"
@@ -243,6 +246,7 @@ class HttpGateway:
         if elsewhere:
             try:
                 await request.forward(f"{_SESSION}{id}")
+                self._elsewhere[str(id)] = True
             except (NoOwner, OwnerGone):  # it has ended, alone or with its replica
                 raise HttpRefusal(404, INVALID_REQUEST, "Session not found") from None
         elif message is not None:
