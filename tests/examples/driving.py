@@ -1,18 +1,12 @@
 """An example's View in Chromium, as a model and a user have it."""
 
-import asyncio
 import importlib.util
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import FrameLocator
-
-from tests.browser.hosting import inside
-from transom import Host, Tool, ToolResult
-from transom.host.view import View
-from transom.web.headless import HeadlessRenderer
+from transom import Tool, ToolResult
+from transom.testing import OpenedView
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -30,54 +24,35 @@ def fresh(name: str) -> Any:
 class Shown:
     """One View: `call` is what its model does, `page` is what its user sees."""
 
-    def __init__(self, host: Host, view: View, module: Any, result: ToolResult) -> None:
-        self.host = host
-        self.view = view
+    def __init__(self, opened: OpenedView, module: Any) -> None:
+        self.opened = opened
         self.module = module
-        self.result = result
-        self._changed = asyncio.Event()
-        host.on_tools_changed = lambda *_: self._changed.set()
-
-    @property
-    def page(self) -> FrameLocator:
-        """The View's page."""
-        renderer = self.host.renderer
-        assert isinstance(renderer, HeadlessRenderer)
-        assert renderer.page is not None
-        return inside(renderer.page, f'[id="view-{self.view.id}"]')
+        self.host = opened.host
+        self.view = opened.view
+        self.page = opened.page
+        self.result = opened.result
 
     async def call(self, tool: str, /, **arguments: Any) -> ToolResult:
         """Call a tool of the View, as the model does; it must work."""
-        result = await self.host.call_tool(f"{self.view.id}__{tool}", arguments)
+        result = await self.opened.call(tool, **arguments)
         assert not result.is_error, result.text
         return result
 
     async def refusal(self, tool: str, /, **arguments: Any) -> str:
         """Call a tool of the View, as the model does; it must say no. What it says."""
-        result = await self.host.call_tool(f"{self.view.id}__{tool}", arguments)
+        result = await self.opened.call(tool, **arguments)
         assert result.is_error, result.text
         return result.text
 
     async def tools(self) -> dict[str, Tool]:
-        """The View's tools on the host's surface, by the View's names for them."""
-        mine = f"{self.view.id}__"
-        return {
-            tool.name.removeprefix(mine): tool
-            for tool in await self.host.list_tools()
-            if tool.name.startswith(mine)
-        }
+        """The View's tools, as a model has them."""
+        await self.host.list_tools()
+        return self.opened.tools
 
     async def tools_when(self, so: Callable[[dict[str, Tool]], bool]) -> dict[str, Tool]:
         """The same, as soon as they are so."""
-        async with asyncio.timeout(60):
-            while True:
-                self._changed.clear()
-                tools = await self.tools()
-                if so(tools):
-                    return tools
-                with suppress(TimeoutError):  # a lazy schema changes without a word
-                    async with asyncio.timeout(0.1):
-                        await self._changed.wait()
+        await self.opened.wait_for_tools(so, timeout=60)
+        return self.opened.tools
 
 
 def enum(tools: dict[str, Tool], tool: str, argument: str) -> list[Any]:

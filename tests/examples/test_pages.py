@@ -4,7 +4,6 @@ import pytest
 from playwright.async_api import expect
 
 from tests.examples.conftest import Open
-from transom.web.headless import HeadlessRenderer
 
 pytestmark = pytest.mark.processes
 
@@ -30,10 +29,7 @@ async def test_it_fits_a_narrow_frame_and_follows_the_theme(open_view: Open, nam
     shown = await open_view(name, OPENS[name])
     body = shown.page.locator("body")
     await expect(body).to_have_css("background-color", "rgb(255, 255, 255)")
-    renderer = shown.host.renderer
-    assert isinstance(renderer, HeadlessRenderer)
-    page = renderer.page
-    assert page is not None
+    page = shown.page.page
     usual = page.viewport_size
     await page.set_viewport_size({"width": 400, "height": 800})
     await page.emulate_media(color_scheme="dark")

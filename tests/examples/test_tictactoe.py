@@ -1,14 +1,11 @@
 """Noughts and crosses: the model sees the board and moves on it when it is its turn."""
 
-import asyncio
-from typing import Any
-
 import pytest
 from playwright.async_api import expect
 
 from tests.examples.conftest import Open
 from tests.examples.driving import Shown, enum
-from transom import Host, ToolResult
+from transom import ToolResult
 
 pytestmark = pytest.mark.processes
 
@@ -86,22 +83,15 @@ async def test_the_house_answers_at_once_blocks_and_wins(open_view: Open) -> Non
 
 
 async def test_the_user_moves_with_the_keyboard_and_the_conversation_hears_of_it(
-    open_view: Open, host: Host
+    open_view: Open,
 ) -> None:
-    heard: asyncio.Queue[Any] = asyncio.Queue()
-    host.on_message = lambda view, blocks: heard.put_nowait((view.id, blocks))
-    try:
-        shown = await open_view("tictactoe", "show_board")
-        await shown.page.get_by_label("Square 1, free").press("ArrowRight")
-        await shown.page.get_by_label("Square 2, free").press("ArrowDown")
-        await expect(shown.page.get_by_label("Square 5, free")).to_be_focused()
-        await shown.page.get_by_label("Square 5, free").press("Enter")
-        async with asyncio.timeout(15):
-            view_id, (block,) = await heard.get()
-    finally:
-        host.on_message = None
-    assert view_id == shown.view.id
-    assert block.text == "I took square 5. Your turn."
+    shown = await open_view("tictactoe", "show_board")
+    await shown.page.get_by_label("Square 1, free").press("ArrowRight")
+    await shown.page.get_by_label("Square 2, free").press("ArrowDown")
+    await expect(shown.page.get_by_label("Square 5, free")).to_be_focused()
+    await shown.page.get_by_label("Square 5, free").press("Enter")
+    sent = await shown.opened.wait_for_sent("ui/message", timeout=60)
+    assert sent.params["content"][0]["text"] == "I took square 5. Your turn."
     (context,) = shown.host.model_context()
     assert context.structured_content["board"][4] == "X"
 

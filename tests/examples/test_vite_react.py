@@ -1,16 +1,13 @@
 """The checklist: a View made with Vite and React, built as its README says, and driven."""
 
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from tests.examples.building import build
 from tests.examples.conftest import Open
-from tests.examples.driving import Shown, enum, fresh
-from transom import Host
+from tests.examples.driving import Shown, enum
 
 pytestmark = pytest.mark.processes
 
@@ -20,14 +17,8 @@ def built() -> Path:
     return build("vite-react")
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def checklist(host: Host, open_view: Open, built: Path) -> AsyncIterator[Shown]:
-    module = fresh(str(built / "checklist"))
-    await host.add_server("checklist", module.server)
-    result = await host.call_tool("show_checklist", {"name": "Weekend"})
-    note = (result.meta or {})["transom/view"]
-    assert note["state"] == "live", note
-    yield Shown(host, host.views[note["id"]], module, result)  # open_view takes the server away
+async def show(open_view: Open, built: Path) -> Shown:
+    return await open_view(str(built / "checklist"), "show_checklist", name="Weekend")
 
 
 @pytest.mark.processes
@@ -37,7 +28,8 @@ def test_the_page_is_one_file(built: Path):
     assert re.findall(r"<(?:script|link)[^>]*(?:src|href)=", page) == []
 
 
-async def test_the_model_reads_adds_and_ticks_off(checklist: Shown):
+async def test_the_model_reads_adds_and_ticks_off(open_view: Open, built: Path):
+    checklist = await show(open_view, built)
     page = checklist.page
     await page.get_by_label("Tent").wait_for()
     tools = await checklist.tools_when(lambda tools: "check_item" in tools)
@@ -56,7 +48,8 @@ async def test_the_model_reads_adds_and_ticks_off(checklist: Shown):
     assert [item.text for item in kept.items if item.done] == ["Matches", "Rope"]
 
 
-async def test_the_users_clicks_change_what_the_model_can_do(checklist: Shown):
+async def test_the_users_clicks_change_what_the_model_can_do(open_view: Open, built: Path):
+    checklist = await show(open_view, built)
     page = checklist.page
     assert (await checklist.call("clear_done")).text == "Removed 1."
     await checklist.tools_when(lambda tools: "clear_done" not in tools)

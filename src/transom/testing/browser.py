@@ -18,6 +18,7 @@ from transom.errors import TransomError, UsageError
 from transom.host.host import Host
 from transom.host.renderers import InProcessRenderer, MakeApp
 from transom.host.ui_resource import UIResource
+from transom.web.csp import CspMode
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Page
@@ -40,7 +41,7 @@ class SharedBrowser:
         self._runner.run(test)
 
     async def seat(
-        self, stack: AsyncExitStack, on_console: Callable[[str], object]
+        self, stack: AsyncExitStack, on_console: Callable[[str], object], csp: CspMode
     ) -> tuple[HeadlessRenderer, HeadlessSeat]:
         """A browser, and a place in it for the Views of a test, which ends with `stack`."""
         own = self._runner is not None and asyncio.get_running_loop() is self._runner.get_loop()
@@ -52,6 +53,7 @@ class SharedBrowser:
                 self._shared = await renderer.__aenter__()
             else:
                 await stack.enter_async_context(renderer)
+        renderer.stage.csp_mode = csp
         stack.callback(self._forget)
         return renderer, await stack.enter_async_context(renderer.seat())
 

@@ -23,6 +23,7 @@ from transom.connections.targets import (
 )
 from transom.errors import TransomError, UsageError, ViewClosed
 from transom.host.host import Host
+from transom.host.limits import Limits
 from transom.host.policy import Allow, Approve, Deny, Policy
 from transom.host.renderers import MakeApp
 from transom.host.ui_resource import links_view
@@ -36,6 +37,7 @@ from transom.testing.server_script import ScriptedCall, ServerScript, scripted
 from transom.testing.view_files import ViewFiles
 from transom.traffic import Leg, Recorder, TrafficMessage
 from transom.types import ToolResult, ViewProblem
+from transom.web.csp import CspMode
 
 Refusal = Literal["openLinks", "downloadFile", "message", "logging", "updateModelContext"]
 """A capability that a host may lack."""
@@ -68,6 +70,7 @@ class ViewsFixture:
         self._context: dict[str, Any] = {}
         self._refused: Collection[Refusal] = ()
         self._open_timeout = 30.0
+        self._csp: CspMode = "compat"
         self._approve: Approve | None = None
         self._script = ServerScript()
         self._servers: list[tuple[Target, str]] = []
@@ -92,6 +95,7 @@ class ViewsFixture:
         approve: bool | Approve = True,
         apps: Mapping[str, MakeApp] | None = None,
         open_timeout: float = 30.0,
+        csp: CspMode = "compat",
         **context: Any,
     ) -> None:
         """Say what the host is like. Call it before `open`.
@@ -103,12 +107,14 @@ class ViewsFixture:
             apps: by `ui://` resource, functions that make Views in Python (`transom.App`), which
                 then need no browser.
             open_timeout: seconds that a View may take to become live.
+            csp: what a View's page may run: `compat`, as most hosts allow, or `strict`.
             context: the View's surroundings: `theme="dark"`, `locale="de"`, `displayMode=...`.
         """
         if self._host is not None:
             raise UsageError("Call views.configure before views.open")
         self._refused = refuse
         self._open_timeout = open_timeout
+        self._csp = csp
         self._context = {_wire_name(key): value for key, value in context.items()}
         if approve is False:
             self._approve = partial(_answer, Deny())
@@ -181,6 +187,7 @@ class ViewsFixture:
             host = Host(
                 renderer=self._renderer,
                 policy=policy,
+                limits=Limits(relist_interval=0),  # a test does not wait for what changed
                 drive="always",
                 audit=None,
                 open_timeout=self._open_timeout,
@@ -202,7 +209,7 @@ class ViewsFixture:
             host.set_context(**self._context)
 
     async def _take_seat(self) -> Any:
-        return await self._browser.seat(self._stack, self._console.append)
+        return await self._browser.seat(self._stack, self._console.append, self._csp)
 
     # --- Views -------------------------------------------------------------------------------
 

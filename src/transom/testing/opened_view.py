@@ -114,11 +114,10 @@ class OpenedView:
         """
         __tracebackhide__ = True
 
-        async def holds() -> bool:
-            await self.host.list_tools()
-            return {*self.tools} == {*names} and {*self.disabled_tools} >= {*disabled}
+        def fit(tools: Mapping[str, Tool]) -> bool:
+            return {*tools} == {*names} and {*self.disabled_tools} >= {*disabled}
 
-        if not await self._wait(holds, timeout):
+        if not await self._wait_for_tools(fit, timeout):
             wanted = ", ".join(names) or "none"
             wanted += f"; disabled: {', '.join(disabled)}" if disabled else ""
             missing = sorted({*names} - {*self.tools})
@@ -129,6 +128,29 @@ class OpenedView:
                 f"View {self.view.id} should have the tools {wanted}\n{self._described()}\n"
                 + "\n".join(found)
             )
+
+    async def wait_for_tools(
+        self, fit: Callable[[Mapping[str, Tool]], bool], *, timeout: float = 10.0
+    ) -> None:
+        """Wait until a function says that the View's tools are as they should be.
+
+            await view.wait_for_tools(lambda tools: "save" in tools)
+
+        Raises:
+            AssertionError: they are not in time; the text says what there is.
+        """
+        __tracebackhide__ = True
+        if not await self._wait_for_tools(fit, timeout):
+            raise AssertionError(f"View {self.view.id} has other tools; {self._described()}")
+
+    async def _wait_for_tools(
+        self, fit: Callable[[Mapping[str, Tool]], bool], timeout: float
+    ) -> bool:
+        async def holds() -> bool:
+            await self.host.list_tools()
+            return fit(self.tools)
+
+        return await self._wait(holds, timeout)
 
     # --- what it does ------------------------------------------------------------------------
 
