@@ -175,6 +175,15 @@ def test_a_command_that_is_not_there_is_a_mistake():
     assert ran.stderr.startswith("transom: there is no command 'gatewy'; did you mean gateway?\n")
 
 
+def test_a_word_that_several_commands_begin_with_names_them():
+    for line, code in (("conform", 2), ("conform --help", 0)):
+        ran = transom(*line.split())
+        assert (ran.returncode, ran.stderr) == (code, "")
+        assert "conform host" in ran.stdout
+        assert "conform view" in ran.stdout
+        assert "gateway" not in ran.stdout
+
+
 @pytest.mark.parametrize("line", ["--headless", "--config x.json -- run", "--url http://x -- run"])
 def test_a_gateway_stands_in_front_of_one_thing(line: str):
     ran = transom("gateway", *line.split())

@@ -168,6 +168,15 @@ def print_overview(commands: Iterable[Command]) -> None:
     )
 
 
+def print_family(word: str, commands: Sequence[Command]) -> None:
+    """Print which commands begin with a word that is not a command alone."""
+    console = _console()
+    rest = "|".join(each.name.removeprefix(f"{word} ") for each in commands)
+    _print_text(console, f"Usage: transom {word} {rest} …")
+    _print_panel(console, "Commands", [(each.name, "", each.summary) for each in commands])
+    _print_text(console, f"`transom {commands[0].name} --help` says what a command takes.")
+
+
 def did_you_mean(word: str, known: Sequence[str]) -> str:
     """The end of a sentence about a word that is not known."""
     from difflib import get_close_matches

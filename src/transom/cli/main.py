@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from transom.cli.command import print_overview
+from transom.cli.command import print_family, print_overview
 from transom.cli.options import COMMANDS, find_command
 from transom.errors import UsageError
 from transom.version import __version__
@@ -41,6 +41,10 @@ def run(words: Sequence[str]) -> int:
     if words[0] == "--version":
         sys.stdout.write(f"transom {__version__}\n")
         return 0
+    family = [make() for name, make in COMMANDS.items() if name.startswith(f"{words[0]} ")]
+    if family and words[0] not in COMMANDS and set(words[1:]) <= set(_HELP):
+        print_family(words[0], family)
+        return 0 if words[1:] else 2
     program = "transom"
     try:
         command, rest = find_command(words)
