@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from tests.agents.scripted import Call, LangChain, Script, _ChatModel, hosting
 from tests.host.asking_server import PAGE, QUESTION, Asking, reach_in_memory
 from transom import Host
-from transom.agents.langchain import HostMiddleware
+from transom.agents.agent_calls import AgentCalls
+from transom.agents.langchain import HostMiddleware, _elicitation
 
 SHOW = Call("show_orders")
 CANCEL = Call("shop-1__cancel_order", {"order": "A-2"})
@@ -106,6 +107,22 @@ async def test_what_a_server_asks_is_an_interrupt_and_the_call_goes_on_where_it_
         assert server.answered == [{"result": expected}]
         assert len(server.sent("tools/call")) == (2 if modern else 1)  # 2026-07-28: a round each
     assert script.read[-1].text == "done"
+
+
+async def test_a_question_is_of_no_tool_if_it_may_be_of_several_calls(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    reach_in_memory(monkeypatch)
+    async with Host() as host:
+        calls = AgentCalls(host)
+        await host.add_server("office", Asking(QUESTION, modern=False))
+        asking = calls.begin(lambda: host.answer("register", {}))
+        other = calls.begin(lambda: host.answer("register", {}))  # the newest gets the questions
+        question = await other.next_question()
+        assert question is not None
+        assert _elicitation(question, "register")["tool_name"] is None
+        for call in (asking, other):
+            call.task.cancel()
 
 
 async def test_an_answer_of_an_earlier_process_is_not_given_to_another_question(

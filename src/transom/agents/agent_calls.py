@@ -27,6 +27,8 @@ class PendingElicitation(msgspec.Struct, eq=False, frozen=True):
     server: str
     request: ElicitRequest
     answer: asyncio.Future[Any]
+    certain: bool
+    """Whether it is known that it belongs to this call."""
 
     def resolve(self, answer: object) -> None:
         """Answer it, unless it was withdrawn."""
@@ -48,10 +50,10 @@ class AgentCall:
         _current.set(self)
         return await work()
 
-    async def ask(self, server: str, request: ElicitRequest) -> Any:
-        """Have the framework ask its user."""
+    async def ask(self, server: str, request: ElicitRequest, *, certain: bool) -> Any:
+        """Have the framework ask its user; `certain`: it belongs to this call."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._questions.put_nowait(PendingElicitation(server, request, answer))
+        self._questions.put_nowait(PendingElicitation(server, request, answer, certain))
         return await answer
 
     async def next_question(self) -> PendingElicitation | None:
@@ -88,7 +90,8 @@ class AgentCalls:
 
     async def _elicit(self, server: str, request: ElicitRequest) -> Any:
         # Servers up to 2025-11-25 do not say for which call they ask: the newest is as good.
-        call = _current.get()
+        call, certain = _current.get(), True
         if call is None or call.task.done():
             call = self._running[-1] if self._running else None
-        return None if call is None else await call.ask(server, request)
+            certain = len(self._running) == 1
+        return None if call is None else await call.ask(server, request, certain=certain)

@@ -85,6 +85,8 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
     made before the server was added: `{"type": "mcp_elicitation", "tool_name": …, "requests":
     [{"key": …, "server": …, "message": …, "mode": …, …}]}`, resumed with `{"responses": {key:
     {"action": "accept", "content": …}}}`. The call goes on where it was, in the process that asked.
+    `tool_name` is None if several calls run and the server, of MCP before 2026-07-28, does not say
+    for which of them it asks.
 
     Args:
         host: a `Host`.
@@ -234,7 +236,8 @@ def _elicitation(question: PendingElicitation, name: str) -> dict[str, Any]:
     )
     about = {"key": _KEY, "server": question.server, "message": request.message}
     asked = {**about, "mode": request.mode, **what}
-    return {"type": "mcp_elicitation", "tool_name": name, "requests": [asked]}
+    tool = name if question.certain else None
+    return {"type": "mcp_elicitation", "tool_name": tool, "requests": [asked]}
 
 
 def _answer(response: _Response | None) -> dict[str, Any] | bool | None:
