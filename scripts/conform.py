@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tests.conform.official import measure_official
 from tests.conform.test_view import make_view
 from transom.cli import parse_target
 from transom.conform.own_hosts import measure_own
@@ -68,7 +69,8 @@ def with_tables(page: str) -> str:
 
 async def _measure() -> list[ConformReport]:
     runs = [("host", "strict"), ("host", "compat"), ("gateway", "strict")]
-    return [await measure_own(kind, csp, TIMEOUT) for kind, csp in runs]  # type: ignore[arg-type]
+    reports = [await measure_own(kind, csp, TIMEOUT) for kind, csp in runs]  # type: ignore[arg-type]
+    return [*reports, await measure_official(TIMEOUT)]
 
 
 async def _measure_views() -> list[ConformReport]:

@@ -13,7 +13,7 @@ from transom.conform.server import ConformServer
 
 async def failed_requirements(renderer: Renderer) -> list[str]:
     """Measure a Host, with everything that its model and its user do."""
-    server = ConformServer()
+    server = ConformServer(timeout=30)  # seconds: a busy machine is not a broken host
     async with server.probes(), Host(renderer=renderer, policy=Policy.trusting()) as host:
         await host.add_server("conform", server.mcp)
         await measure(server, DrivenTransomHost(host, server))

@@ -7,32 +7,16 @@
  *   {view}           close it
  */
 import { createInterface } from "node:readline";
-import vm from "node:vm";
+
+import { openInstrument } from "./instrument_window.mjs";
 
 const views = new Map();
-
-function open(view, html) {
-  const listeners = { message: [], pagehide: [] };
-  const parent = {
-    postMessage: (message) => process.stdout.write(`${JSON.stringify({ view, message })}\n`),
-  };
-  const window = {
-    parent,
-    addEventListener: (type, listener) => listeners[type]?.push(listener),
-  };
-  const context = vm.createContext({ window, setTimeout, clearTimeout, fetch, console, Intl });
-  const fire = (type, event) => listeners[type].forEach((listener) => listener(event));
-  views.set(view, {
-    message: (data) => fire("message", { source: parent, data }),
-    close: () => fire("pagehide", {}),
-  });
-  for (const [, code] of html.matchAll(/<script>([\s\S]*?)<\/script>/g))
-    vm.runInContext(code, context);
-}
+const write = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { view, html, message } = JSON.parse(line);
-  if (html !== undefined) open(view, html);
+  if (html !== undefined)
+    views.set(view, openInstrument(html, (sent) => write({ view, message: sent })));
   else if (message !== undefined) views.get(view)?.message(message);
   else {
     views.get(view)?.close();

@@ -14,6 +14,7 @@ import pytest
 
 from tests.conform.mutations import Mutation, mutations
 from tests.conform.node_views import NodeViews
+from tests.conform.official import measure_official
 from tests.docs.test_samples import load
 from transom import Host, Policy
 from transom.background import ignore
@@ -176,7 +177,7 @@ async def test_a_host_whose_views_never_start_ends_without_results():
     host = Host(renderer=Silent(), policy=Policy.trusting(), open_timeout=0.01)
     async with server.probes(), host:
         await host.add_server("conform", server.mcp)
-        await measure(server, DrivenTransomHost(host, server), timeout=0.01)
+        await measure(server, DrivenTransomHost(host, server))
     assert failures(server.report()) == {}
     assert "no instrument reported it" in skipped(server.report())
 
@@ -238,3 +239,11 @@ async def test_the_command_is_the_server_of_any_host_and_writes_what_was_measure
         read = json.loads(file.read_text())
     assert read["summary"]["fail"] == 0
     assert read["summary"]["pass"] > 60
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+async def test_the_official_bridge_is_measured_by_the_same_instruments():
+    report = await measure_official(10.0)
+    expected = {"visibility-model", "visibility-nobody", "link-scheme", "message-answered"}
+    assert failures(report).keys() == expected

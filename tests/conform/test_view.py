@@ -135,7 +135,7 @@ class Hostile:
 async def test_a_view_that_floods_or_is_silent_is_reported_and_the_run_ends(
     line: bytes, expected: str
 ):
-    measured = await measure_in(Hostile(line), SOURCE, 0.3)
+    measured = await measure_in(Hostile(line), SOURCE, TIMEOUT if line else 0.1)
     assert expected in measured.failed()
     assert all(len(each.detail) <= 300 for each in measured.verdicts())
 

@@ -30,8 +30,11 @@ class DrivenHost(Protocol):
         """Call a tool as the model does; cancelling this cancels the call."""
         ...
 
-    async def read(self) -> str:
-        """What Views have put into the model's context, and into the conversation."""
+    async def read(self) -> str | None:
+        """What Views have put into the model's context, and into the conversation.
+
+        None: this host has no model.
+        """
         ...
 
     async def change_theme(self) -> bool:
@@ -43,14 +46,14 @@ class DrivenHost(Protocol):
         ...
 
 
-async def measure(server: ConformServer, host: DrivenHost, *, timeout: float = 5.0) -> None:
+async def measure(server: ConformServer, host: DrivenHost) -> None:
     """Do what is needed to measure everything; the results are in `server.measured`.
 
     Args:
         server: the server, whose probes are served, and to which the host is connected.
         host: the host.
-        timeout: the server's.
     """
+    timeout = server.timeout
     patience = timeout * _PATIENCE
     await _call(host, "conform_start", _ARGUMENTS)
     await server.until(lambda: server.done("main"), timeout=patience)
@@ -59,8 +62,8 @@ async def measure(server: ConformServer, host: DrivenHost, *, timeout: float = 5
     names = await host.list_tools()
     for name in (name for name in names if name.endswith("conform_view_first")):
         await _call(host, name, {"word": server.stamp})
-    told = {"tools": names, "read": await host.read()}
-    await _call(host, "conform_tell", told)
+    if (read := await host.read()) is not None:
+        await _call(host, "conform_tell", {"tools": names, "read": read})
     if await host.change_theme():
         await _decided(server, "context-changed", timeout, "it did not come")
     await _decided(server, "link-opened", timeout / 5, "nobody asked for its page")

@@ -64,7 +64,7 @@ async def measure_own(
         ) as gateway,
         _client(gateway) as client,
     ):
-        await measure(server, _DrivenGateway(client), timeout=timeout)
+        await measure(server, _DrivenGateway(client))
     return server.report(f"transom gateway, {csp} policy")
 
 
@@ -77,7 +77,7 @@ async def measure_host(renderer: Renderer, timeout: float, name: str) -> Conform
     async with server.probes(), host:
         await host.add_server("conform", server.mcp)
         await host.add_server("other", other_server())
-        await measure(server, DrivenTransomHost(host, server), timeout=timeout)
+        await measure(server, DrivenTransomHost(host, server))
     return server.report(name)
 
 

@@ -102,7 +102,7 @@ class ConformServer:
         """Where the probes are: the origin that Views declare, and the one that they do not."""
         self.changed = asyncio.Event()
         """Set at each report; whoever waits clears it."""
-        self._timeout = timeout
+        self.timeout = timeout
         self._other = other
         self._on_report = on_report
         self._done: set[str] = set()
@@ -218,7 +218,7 @@ class ConformServer:
     async def _reached(self, arguments: dict[str, Any]) -> bool:
         state = "cancelled" if arguments.get("state") == "cancelled" else "started"
         try:
-            async with asyncio.timeout(self._timeout / 2):
+            async with asyncio.timeout(self.timeout / 2):
                 return await self._wait_reached[state].wait()
         except TimeoutError:
             return False
@@ -260,7 +260,7 @@ class ConformServer:
             "view": view,
             "stamp": self.stamp,
             "tool": opener,
-            "timeout": self._timeout * 1000,
+            "timeout": self.timeout * 1000,
             "declared": declared,
             "undeclared": undeclared,
             "other": self._other,

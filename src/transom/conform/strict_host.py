@@ -112,6 +112,7 @@ class StrictHost:
         self._introduced: asyncio.Future[JsonObject] = _future()
         self._initialized: asyncio.Future[bool] = _future()
         self._announced: asyncio.Future[bool] = _future()
+        self._ended: asyncio.Future[None] = _future()
         self._waiting: dict[str, asyncio.Future[JsonObject]] = {}
         self._answered: set[str] = set()
         self._ids: set[str] = set()
@@ -128,11 +129,20 @@ class StrictHost:
             if await self._shake_hands():
                 await self._try_all()
         except ChannelClosed:
-            pass  # the View is gone, as the verdicts say
+            self._check_end()
         finally:
             for task in (reading, *self._answering):
                 task.cancel()
             await asyncio.wait([reading])
+
+    def _check_end(self) -> None:
+        """The View is gone, or is no longer listened to, before it was torn down."""
+        if not self._introduced.done():
+            self._check("handshake-first", False, "the View ended without ui/initialize")
+        elif self._bare:
+            self._check("starts-without-context", False, "the View ended")
+        else:
+            self._check("teardown-answered", False, "the View ended before")
 
     async def _shake_hands(self) -> bool:
         """Whether the View has started."""
@@ -313,8 +323,16 @@ class StrictHost:
             await asyncio.wait(asked)
 
     async def _within(self, future: asyncio.Future[Any], default: Any = None) -> Any:
-        done, _ = await asyncio.wait([future], timeout=self._timeout)
-        return future.result() if done else default
+        await asyncio.wait(
+            [future, self._ended],
+            timeout=self._timeout,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if future.done():
+            return future.result()
+        if self._ended.done():
+            raise ChannelClosed("the View is no longer listened to")
+        return default
 
     def _check(self, id: str, holds: object, detail: str = "") -> None:
         self._measured.check(id, holds, detail)
@@ -326,16 +344,17 @@ class StrictHost:
             try:
                 data = await self._channel.receive()
             except ChannelClosed:
-                return
+                break
             self._counts["all"] += 1
             if self._counts["all"] > _MAX_MESSAGES:
                 self._check("wire-bounded", False, f"there were more than {_MAX_MESSAGES}")
-                return
+                break
             try:
                 message = msgspec.json.decode(data)
             except (msgspec.DecodeError, RecursionError):
                 message = None
             self._take(as_object(message), message)
+        self._ended.set_result(None)
 
     def _take(self, message: JsonObject, read: object) -> None:
         if message.get("id") in (None, "conform-malformed") and "error" in message:
