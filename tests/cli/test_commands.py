@@ -296,3 +296,20 @@ def test_what_needs_a_browser_says_in_one_line_how_to_get_it(
     assert ran.returncode != 0
     assert ran.stderr.count("\n") == 1
     assert "pip install 'transom[headless]'" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["open", "{}", "show"], ["check", "{}"], ["doctor", "{}"], ["dev", "{}", "--no-open"]),
+        *(["replay", "{}", "x.py"], ["eval", "{}"], ["login", "{}"], ["logout", "{}"]),
+        *(["storage", "--clear", "{}"], ["new", "{}"], ["new", "--{}"], ["conform", "view", "{}"]),
+        *(["gateway", "--config", "{}"], ["gateway", "install", "--client", "{}", "--", "x"]),
+    ],
+    ids=" ".join,
+)
+def test_nothing_that_a_terminal_obeys_is_in_what_a_command_says_of_a_failure(words: list[str]):
+    ran = transom(*[word.format("\x1b[2J\u202enothing.py") for word in words])
+    assert ran.returncode != 0
+    assert ran.stderr.startswith("transom")
+    assert not set("\x1b\u202e") & set(ran.stderr)

@@ -1,4 +1,4 @@
-"""The `transom` command, and what its commands share: the event loop, and how a server is named."""
+"""The `transom` command, and what its commands share: the event loop, targets, what failed."""
 
 # ruff: noqa: PLC0415 - a gateway loads this before it starts its server, so it is quick to load
 
@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 
 from transom.connections.target_names import parse_target
 
-__all__ = ["parse_target", "run_async"]
+__all__ = ["parse_target", "print_failure", "run_async"]
 
 T = TypeVar("T")
+
+_MAX_LINE, _MAX_LINES = 1000, 50  # of what is said of a failure
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
@@ -27,3 +29,23 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
             return runner.run(work)
     finally:
         work.close()  # should a signal have come before it began
+
+
+def print_failure(command: str, error: object) -> None:
+    """Say on standard error why a command failed: `transom COMMAND: …`; "" for none.
+
+    Servers and files have a part in what is said. Whatever a terminal would obey is left out.
+    """
+    import sys
+
+    from transom.json_values import clean
+
+    lines = str(error).splitlines()[:_MAX_LINES]
+    shown = [f"{_indent(line)}{clean(line.strip(), _MAX_LINE)}" for line in lines]
+    program = f"transom {command}".rstrip()
+    sys.stderr.write(f"{program}: {chr(10).join(shown)}\n")
+    sys.stderr.flush()
+
+
+def _indent(line: str) -> str:
+    return " " * (len(line) - len(line.lstrip(" ")))

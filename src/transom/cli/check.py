@@ -21,7 +21,7 @@ from transom.check.rule import selected
 from transom.check.rules import RULES
 from transom.check.runner import CheckProgress, ViewObserver
 from transom.check.terminal import explanation, print_report, rule_list
-from transom.cli import parse_target, run_async
+from transom.cli import parse_target, print_failure, run_async
 from transom.cli.login import remote_server
 from transom.connections.targets import Target
 from transom.errors import TransomError, UsageError
@@ -44,7 +44,7 @@ def run(options: CheckOptions) -> int:
             return 0
         report = _report(options)
     except TransomError as error:
-        sys.stderr.write(f"transom check: {clean(str(error), 1000)}\n")
+        print_failure("check", error)
         return 2
     _print(out, report, options)
     if report.failure is not None:
@@ -93,7 +93,7 @@ def _print(out: Console, report: Report, options: CheckOptions) -> None:
     sys.stdout.flush()
     for note in [report.failure, *report.notes]:
         if note is not None:
-            sys.stderr.write(f"transom check: {clean(note, 1000)}\n")
+            print_failure("check", note)
 
 
 def _server(options: CheckOptions) -> tuple[Target, str | None]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from mcp.server.stdio import stdio_server
 from rich.console import Console
 
-from transom.cli import parse_target, run_async
+from transom.cli import parse_target, print_failure, run_async
 from transom.cli.login import remote_server
 from transom.conform.report import (
     ConformReport,
@@ -27,7 +27,7 @@ from transom.conform.report import (
 )
 from transom.conform.server import ConformServer, other_server
 from transom.errors import TransomError, UsageError
-from transom.json_values import JsonObject, clean
+from transom.json_values import JsonObject
 
 if TYPE_CHECKING:
     from transom.cli.conform_options import ConformHostOptions, ConformOptions, ConformViewOptions
@@ -52,7 +52,7 @@ def run(options: ConformHostOptions | ConformViewOptions) -> int:
         report = run_async(_measure_view(cast("ConformViewOptions", options)))
         return finish(report, options, sys.stdout)
     except (TransomError, OSError) as error:
-        sys.stderr.write(f"transom conform: {clean(str(error), 1000)}\n")
+        print_failure("conform", error)
         return 2
 
 

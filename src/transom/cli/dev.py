@@ -6,7 +6,7 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from transom.cli import parse_target, run_async
+from transom.cli import parse_target, print_failure, run_async
 from transom.cli.login import remote_server
 from transom.cli.open import folder_of, name_of
 from transom.connections.targets import identity_of
@@ -28,7 +28,7 @@ def run(options: DevOptions) -> int:
                 recorder = stack.enter_context(Recorder(options.record))
             run_async(make_session(options, recorder).run())
     except (TransomError, OSError) as error:
-        sys.stderr.write(f"transom dev: {error}\n")
+        print_failure("dev", error)
         return 2
     except KeyboardInterrupt:
         pass

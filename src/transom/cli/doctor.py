@@ -18,7 +18,7 @@ from transom.check.causes import Cause
 from transom.check.doctor import Diagnosis, diagnose
 from transom.check.host_profiles import HostProfile, host_profile
 from transom.check.positions import Position, find_position
-from transom.cli import parse_target, run_async
+from transom.cli import parse_target, print_failure, run_async
 from transom.cli.login import remote_server
 from transom.cli.open import folder_of, read_object
 from transom.connections import ServerConnection, Target
@@ -47,7 +47,7 @@ def run(options: DoctorOptions) -> int:
             work = _diagnose(server, options.tool, arguments, profile, options.timeout)
             diagnosis = run_async(work)
     except (TransomError, OSError) as error:
-        sys.stderr.write(f"transom doctor: {clean(str(error), 1000)}\n")
+        print_failure("doctor", error)
         return 2
     local = not isinstance(found, str)
     places = _places(diagnosis, list(source_files(folder_of(options.target))) if local else ())

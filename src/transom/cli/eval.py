@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from transom.cli import run_async
+from transom.cli import print_failure, run_async
 from transom.cli.command import did_you_mean
 from transom.errors import TransomError, UsageError
 from transom.evals.cases import EvalFile, Variant, as_list, read_cases
 from transom.evals.report import EvalReport, as_json, as_junit, print_report
-from transom.json_values import clean
 from transom.web.headless import HeadlessRenderer
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def run(options: EvalCommandOptions) -> int:
     try:
         report = run_async(_evaluate(options))
     except TransomError as error:
-        sys.stderr.write(f"transom eval: {clean(str(error), 1000)}\n")
+        print_failure("eval", error)
         return 2
     match options.format:
         case "table":
@@ -34,7 +33,7 @@ def run(options: EvalCommandOptions) -> int:
         case "junit":
             sys.stdout.write(f"{as_junit(report, options.at_least)}\n")
     if report.failure is not None:
-        sys.stderr.write(f"transom eval: no run came to an end: {clean(report.failure, 1000)}\n")
+        print_failure("eval", f"no run came to an end: {report.failure}")
         return 2
     return 1 if report.fails(options.at_least) else 0
 

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from transom.cli import print_failure
 from transom.cli.options import DemoOptions, JsOptions
 from transom.errors import UsageError
 from transom.version import __version__
@@ -42,7 +43,7 @@ def run(options: JsOptions | DemoOptions) -> int:
         for file in copy_files(options.out):
             sys.stdout.write(f"{file}\n")
     except (UsageError, OSError) as error:
-        sys.stderr.write(f"transom js: {error}\n")
+        print_failure("js", error)
         return 1
     return 0
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from transom.cli import run_async
+from transom.cli import print_failure, run_async
 from transom.cli.options import InstallOptions, UninstallOptions, gateway_words
 from transom.connections.connection import ServerConnection
 from transom.connections.process import ServerProcess
@@ -33,7 +33,7 @@ def run(options: InstallOptions | UninstallOptions) -> int:
     try:
         plan = _plan(options)
     except TransomError as error:
-        _print(f"transom gateway install: {error}")
+        print_failure("gateway install", error)
         return 2
     if not options.no_try and not _comes_up(plan):
         return 1
@@ -71,7 +71,7 @@ def _write(plan: Plan, *, force: bool) -> int:
     try:
         written = plan.write(force=force)
     except TransomError as error:
-        _print(f"transom gateway install: {error}")
+        print_failure("gateway install", error)
         _print(f"Nothing was changed. To put it into {plan.path} by hand:")
         sys.stdout.write(plan.snippet())
         return 1
@@ -93,7 +93,7 @@ def _uninstall(options: UninstallOptions) -> int:
             raise UsageError("name the client: --client CLIENT")
         name, written = remove(options.client, options.name, scope=scope, force=options.force)
     except TransomError as error:
-        _print(f"transom gateway uninstall: {error}")
+        print_failure("gateway uninstall", error)
         return 1
     _print(f"Removed {name!r} from {written.path}.")
     _print_backup(written)

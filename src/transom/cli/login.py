@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from transom.cli import run_async
+from transom.cli import print_failure, run_async
 from transom.cli.options import LoginCommandOptions, LogoutOptions
 from transom.connections.oauth_client import OAuthClient
 from transom.connections.targets import RemoteServer, Target
@@ -34,7 +34,7 @@ def run(options: LoginCommandOptions | LogoutOptions) -> int:
             run_async(_log_in(_checked(options.url), options))
     except TransomError as error:
         program = "logout" if isinstance(options, LogoutOptions) else "login"
-        sys.stderr.write(f"transom {program}: {error}\n")
+        print_failure(program, error)
         return 2
     return 0
 

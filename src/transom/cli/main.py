@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from transom.cli import print_failure
 from transom.cli.command import print_family, print_overview
 from transom.cli.options import COMMANDS, find_command
 from transom.errors import UsageError
@@ -45,10 +46,10 @@ def run(words: Sequence[str]) -> int:
     if family and words[0] not in COMMANDS and set(words[1:]) <= set(_HELP):
         print_family(words[0], family)
         return 0 if words[1:] else 2
-    program = "transom"
+    program = ""
     try:
         command, rest = find_command(words)
-        program = f"transom {command.name}"
+        program = command.name
         before_dashes = rest[: rest.index("--")] if "--" in rest else rest
         lost = not rest and command.needs_words
         if lost or not set(before_dashes).isdisjoint(_HELP):
@@ -56,6 +57,7 @@ def run(words: Sequence[str]) -> int:
             return 2 if lost else 0
         options = command.read(rest)
     except UsageError as error:
-        sys.stderr.write(f"{program}: {error}\nTry: {program} --help\n")
+        print_failure(program, error)
+        sys.stderr.write(f"Try: {' '.join(['transom', program]).rstrip()} --help\n")
         return 2
     return import_module(command.module).run(options)

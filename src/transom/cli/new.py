@@ -14,6 +14,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
+from transom.cli import print_failure
 from transom.cli.author_options import NewOptions, Template
 from transom.cli.files import copy_files
 from transom.errors import UsageError
@@ -29,7 +30,7 @@ def run(options: NewOptions) -> int:
     try:
         written = write_project(Path(options.name), options.template)
     except (UsageError, OSError) as error:
-        sys.stderr.write(f"transom new: {error}\n")
+        print_failure("new", error)
         return 2
     for file in written:
         sys.stdout.write(f"{file}\n")

@@ -20,7 +20,7 @@ from rich.text import Text
 from transom.background import ignore, stop
 from transom.check.causes import CSP_FIELDS
 from transom.check.schemas import schema_error
-from transom.cli import parse_target, run_async
+from transom.cli import parse_target, print_failure, run_async
 from transom.cli.login import remote_server
 from transom.connections.targets import Target, identity_of
 from transom.dev.files import find_in_files, watch_files
@@ -309,7 +309,7 @@ def _print_json(event: Event) -> None:
 
 
 def _print_trouble(text: str) -> None:
-    _print_error(f"transom open: {text}")
+    print_failure("open", text)
 
 
 def _print_error(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from transom.cli import parse_target, run_async
+from transom.cli import parse_target, print_failure, run_async
 from transom.connections.targets import way_to
 from transom.errors import TransomError
 from transom.json_values import clean, visible_json
@@ -23,7 +23,7 @@ def run(options: ReplayOptions) -> int:
         replay = Replay(options.record, options.leg, name=options.name, ignore=options.ignore)
         found = run_async(_replay(replay, options))
     except (TransomError, OSError) as error:
-        sys.stderr.write(f"transom replay: {clean(str(error), 1000)}\n")
+        print_failure("replay", error)
         return 2
     for difference in found:
         text = str(difference)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from transom.cli import print_failure
 from transom.cli.options import StorageClearOptions, StorageOptions
 from transom.errors import TransomError, UsageError
 from transom.web.view_storage import StoredOrigin, ViewStorage
@@ -18,7 +19,7 @@ def run(options: StorageOptions | StorageClearOptions) -> int:
         else:
             _show()
     except TransomError as error:
-        sys.stderr.write(f"transom storage: {error}\n")
+        print_failure("storage", error)
         return 2
     return 0
 

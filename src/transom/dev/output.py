@@ -48,7 +48,7 @@ class ServerOutput:
             self._rest = self._rest[_MAX_LINE:]
         for line in lines:
             indent = re.match(r"\s{0,40}", line)
-            shown = (indent[0] if indent else "") + clean(_STYLE.sub("", line), _MAX_LINE)
+            shown = (indent[0] if indent else "") + clean(_STYLE.sub("", line).strip(), _MAX_LINE)
             self._page.add("output", {"at": time.time(), "text": shown})
             self.kept = f"{self.kept}{shown}\n"[-_MAX_KEPT:]
         self._showing.trigger()
