@@ -6,9 +6,9 @@ With legs, only those are run and the page is left alone; `--only SCENARIO` runs
 
 A leg is what the suite talks to. As a client it talks to `tests/conformance/server.py`, `direct`
 and through the gateway, which reaches it by `url` or by `stdio`, or has a second server beside it
-(`two`). As a server it talks to a `host`. Each is tried with both versions of the protocol, the
-host also with extensions. What fails must be in `tests/conformance/expected.py` with a reason, and
-what is there must fail.
+(`two`). As a server it talks to a `host`, and to the SDK's client behind the gateway (`sdk`). Each
+is tried with both versions of the protocol, clients also with extensions. What fails must be in
+`tests/conformance/expected.py` with a reason, and what is there must fail.
 """
 
 import argparse
@@ -33,7 +33,10 @@ COMMAND = [
     str(SUITE / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"),
 ]
 SERVER = [sys.executable, "-m", "tests.conformance.server"]
-CLIENT = [sys.executable, "-m", "tests.conformance.client"]
+CLIENTS = {
+    "host": [sys.executable, "-m", "tests.conformance.client"],
+    "sdk": [sys.executable, "-m", "tests.conformance.behind_gateway"],
+}
 BESIDE = [sys.executable, "-m", "tests.cli.plain_server", "good"]
 GATEWAY = [sys.executable, "-m", "transom", "gateway", "--no-open", "--http"]
 WIRES = ("2025-11-25", "2026-07-28")
@@ -45,6 +48,7 @@ LEGS = {
     "stdio": "through the gateway, by stdio",
     "two": "through the gateway, with another server",
     "host": "`Host` as the client",
+    "sdk": "the SDK's client through the gateway",
 }
 WITHIN_MS = 120_000  # for a scenario: a busy machine is not a failure
 HEADING = "## The official conformance suite"
@@ -142,7 +146,7 @@ def read(folder: Path, leg: str, wire: str) -> list[Outcome]:
             status: tuple(sorted({each["id"] for each in checks if each["status"] == status}))
             for status in ("FAILURE", "WARNING")
         }
-        name = name if leg == "host" else name.removeprefix("server-")
+        name = name if leg in CLIENTS else name.removeprefix("server-")
         found.append(Outcome(leg, wire, name, by_status["FAILURE"], by_status["WARNING"]))
     return found
 
@@ -164,7 +168,7 @@ async def try_client(leg: str, wire: str, scenario: str) -> Outcome:
     version = [] if wire == EXTENSIONS else ["--spec-version", wire]
     with tempfile.TemporaryDirectory() as folder:
         printed = await suite(
-            *("client", "--command", " ".join(CLIENT), "--scenario", scenario),
+            *("client", "--command", " ".join(CLIENTS[leg]), "--scenario", scenario),
             *("-o", folder, "--timeout", str(WITHIN_MS), *version),
         )
         found = read(Path(folder), leg, wire)
@@ -186,7 +190,7 @@ async def client_scenarios() -> dict[str, list[str]]:
 async def run_leg(leg: str, only: str | None) -> list[Outcome]:
     """All scenarios of a leg, or one of them."""
     outcomes: list[Outcome] = []
-    if leg != "host":
+    if leg not in CLIENTS:
         for wire in WIRES:
             async with server_of(leg) as url:
                 outcomes += await try_server(leg, wire, url, only)

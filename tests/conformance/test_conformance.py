@@ -29,6 +29,13 @@ async def test_a_host_passes_as_a_client(wire: str, scenario: str) -> None:
     assert await try_client("host", wire, scenario) == Outcome("host", wire, scenario, (), ())
 
 
+@pytest.mark.nightly
+@pytest.mark.processes
+@pytest.mark.parametrize("wire", WIRES)
+async def test_the_sdks_client_passes_through_the_gateway(wire: str) -> None:
+    assert await try_client("sdk", wire, "tools_call") == Outcome("sdk", wire, "tools_call", (), ())
+
+
 def test_an_unexpected_pass_is_an_error_as_an_unexpected_failure_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
