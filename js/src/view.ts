@@ -33,13 +33,13 @@ import { asMessage } from "./passing.js";
 import type { Shield } from "./shield.js";
 import {
   attribution,
-  authorDetails,
   caption,
   grantList,
   leftOutNote,
   sentence,
   troubleBar,
   viewFacts,
+  whyGone,
   type Acts,
 } from "./view_parts.js";
 
@@ -269,14 +269,11 @@ export class View extends HTMLElement {
 
   /** Show in its place why it is gone, and what can be done. */
   showGone(message: Gone, around: ViewSurroundings): void {
-    const { view, server, failed, reason, about } = message;
+    const { view, failed, reason, about } = message;
     const { agent } = around;
     this.#begin(message, around, failed ? "failed" : "closed");
     const call = about && !failed ? [element("span", { class: "about", text: about })] : [];
-    const again = `If it happens again, tell the author of ${server}.`;
-    const forUser = failed && !this.isForAuthor;
-    const text = forUser ? `This page could not be shown. ${again}` : sentence(reason);
-    const more = forUser ? [authorDetails(reason)] : [];
+    const { text, more } = whyGone(message, this.isForAuthor);
     const acts = {
       [failed ? "Try again" : "Reopen"]: () => {
         agent.notify({ do: "retry", view });

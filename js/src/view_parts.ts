@@ -1,6 +1,6 @@
 /** What is shown around a View: whose it is, what is wrong with it, what the user always allows it. */
 import { element, type Nodes } from "./dom.js";
-import type { GrantedTool, OfferedTool, ViewLabel } from "./messages.js";
+import type { Gone, GrantedTool, OfferedTool, ViewLabel } from "./messages.js";
 
 /** What the user can do, by the label of its button. */
 export type Acts = Record<string, () => void>;
@@ -74,9 +74,19 @@ const marked = (text: string): Nodes =>
   text.split("`").map((part, index) => (index % 2 ? element("code", { text: part }) : part));
 
 /** What its author wants to know of a failure, folded. */
-export function authorDetails(text: string): HTMLElement {
+function authorDetails(text: string): HTMLElement {
   const title = element("summary", { text: "Details for its author" });
   return element("details", {}, title, element("p", {}, ...marked(sentence(text))));
+}
+
+/** Why a View is gone, and more for who wants to know: its author reads of a failure at once. */
+export function whyGone(
+  { failed, reason, server }: Gone,
+  isForAuthor: boolean,
+): { text: string; more: Nodes } {
+  if (!failed || isForAuthor) return { text: sentence(reason), more: [] };
+  const text = `This page could not be shown. If it happens again, tell the author of ${server}.`;
+  return { text, more: [authorDetails(reason)] };
 }
 
 /** What is wrong with a View, buttons for what can be done, and more for who wants to know. */

@@ -390,6 +390,7 @@ async def test_a_view_that_computes_is_busy_keeps_its_tools_and_answers_every_ca
 
 
 @pytest.mark.processes
+@pytest.mark.nightly
 async def test_a_view_whose_process_is_killed_in_the_users_browser_is_gone(
     tmp_path: Path,
 ) -> None:
@@ -466,6 +467,7 @@ async def test_many_megabytes_to_a_slow_page_arrive_once_and_never_pile_up(
             assert await text_of(view.call_tool("count")) == "0"
 
 
+@pytest.mark.nightly
 async def test_many_megabytes_from_a_view_arrive(browser: Chromium) -> None:
     async with browser.user() as user, hosted(user.renderer(), SLOW) as host:
         view = await show(host)
@@ -474,6 +476,7 @@ async def test_many_megabytes_from_a_view_arrive(browser: Chromium) -> None:
         assert [len(text) for text in texts] == [5_000_000] * 4
 
 
+@pytest.mark.nightly
 async def test_an_answer_too_large_to_pass_on_is_an_error_at_once(browser: Chromium) -> None:
     violations: list[Violation] = []
     async with browser.user() as user:
@@ -498,6 +501,7 @@ async def test_what_is_not_json_is_not_passed_on(browser: Chromium) -> None:
             assert [v.blocked for v in violations] == ["A message is not JSON"] * 2
 
 
+@pytest.mark.nightly
 async def test_a_view_that_floods_the_host_is_closed_and_others_are_not(browser: Chromium) -> None:
     async with browser.user() as user:
         renderer = user.renderer()

@@ -254,6 +254,7 @@ async def test_a_browser_that_cannot_start_processes_for_its_views_is_replaced()
         await until_gone(mark)
 
 
+@pytest.mark.nightly
 async def test_a_page_that_crashes_is_survived() -> None:
     async with headless() as (renderer, host):
         view = await show(host)
@@ -290,6 +291,7 @@ async def test_a_view_whose_process_dies_is_survived() -> None:
 
 
 @pytest.mark.usefixtures("whole_chromium")
+@pytest.mark.nightly
 async def test_a_browser_that_hangs_is_given_up_and_killed() -> None:
     async with headless() as (renderer, host):
         renderer.stage.patience = 0.5

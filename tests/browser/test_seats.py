@@ -104,6 +104,7 @@ async def test_a_host_that_leaves_leaves_the_page_to_the_others(browser: Chromiu
 
 
 @pytest.mark.processes
+@pytest.mark.nightly
 async def test_pictures_are_of_the_hosts_own_view() -> None:
     async with two(HeadlessRenderer()) as (one, other):
         first, second = await show(one), await show(other)

@@ -172,6 +172,7 @@ async def test_a_first_process_that_is_killed_does_not_take_the_second_along(
 # --- two Stages ------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 async def test_one_view_of_all_stages_covers_the_page_and_a_reload_brings_all_back(
     browser: Chromium,
 ) -> None:

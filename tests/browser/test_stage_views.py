@@ -243,6 +243,7 @@ async def test_a_sandbox_that_cannot_be_had_for_a_moment_is_loaded_again(
         assert await text_of(host.call_tool("tests-1__count")) == "1"
 
 
+@pytest.mark.nightly
 async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_closed(
     browser: Chromium,
 ) -> None:
@@ -306,6 +307,7 @@ parent.postMessage = (message, target) => {
 """
 
 
+@pytest.mark.nightly
 async def test_the_view_that_asks_is_first_and_failed_ones_are_last_and_all_can_use_it(
     browser: Chromium,
 ) -> None:

@@ -166,6 +166,7 @@ async def test_nothing_lasts_where_that_is_wanted(user: User) -> None:
     assert ViewStorage().origins() == []
 
 
+@pytest.mark.nightly
 async def test_views_of_servers_that_cannot_be_told_apart_have_origins_of_their_own(
     user: User,
 ) -> None:
@@ -345,6 +346,7 @@ async def test_views_of_an_earlier_run_can_be_opened_again_where_they_were(
         await expect(card(user, '"second"')).to_have_count(0)
 
 
+@pytest.mark.nightly
 async def test_views_of_another_server_are_not_offered(user: User) -> None:
     async with hosted(user.renderer()) as host:
         await show(host, label="first")

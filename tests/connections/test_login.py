@@ -388,6 +388,7 @@ asyncio.run(main())
 
 
 @pytest.mark.processes
+@pytest.mark.nightly
 async def test_processes_that_refresh_at_once_lose_no_token() -> None:
     """The issuer takes each refresh token once: the second to use one would be logged out."""
     async with FastSite() as site:

@@ -114,6 +114,7 @@ async def test_views_of_two_servers_are_told_apart_and_close_with_their_own_serv
         assert len(two.processes) == 1
 
 
+@pytest.mark.nightly
 async def test_a_server_named_like_a_view_of_another_one_can_have_views_as_well():
     one, two = Shop("shop"), Shop("shop-1")
     async with gateway(one.entry, two.entry, views=ViewOptions(Screen())) as client:
