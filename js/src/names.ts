@@ -31,6 +31,8 @@ const MAX_PARTS = 200; // nodes that a name is computed from
 const CAPTIONS = ["caption", "figcaption", "legend"];
 const FIELDS = "input, textarea, [contenteditable]";
 const REFERRING = ["aria-labelledby", "aria-owns"]; // attributes by which other elements name one
+const REFERS = REFERRING.map((name) => `[${name}]`).join(", ");
+const IS_PRIVATE = `[${PRIVATE}]`;
 
 /** Whether an element is private, or is in one that is. */
 export function isPrivate(node: Element): boolean {
@@ -89,11 +91,12 @@ function namersOf(node: Element): Element[] {
  * is, but not for the field that has it.
  */
 function mayShowPrivate(node: Element, named: Element, sight: Sight): boolean {
-  if (query(node, `[${PRIVATE}]`) !== null) return true;
+  if (query(node, "*") === null) return false;
+  if (query(node, IS_PRIVATE) !== null) return true;
   const fields = Array.from(queryAll(node, FIELDS));
   if (fields.some((each) => each !== named && isSecret(each, sight))) return true;
-  if (query(node, REFERRING.map((name) => `[${name}]`).join(", ")) === null) return false;
-  return query(documentElement(ownerDocument(node)!), `[${PRIVATE}]`) !== null;
+  if (query(node, REFERS) === null) return false;
+  return query(documentElement(ownerDocument(node)!), IS_PRIVATE) !== null;
 }
 
 /** Whether it has so few parts that a name can be computed from them, and shows none in private. */

@@ -39,31 +39,35 @@ const FADING = ["button", "a"];
 type Colour = [red: number, green: number, blue: number, alpha: number];
 
 const MAX_COLOURS = 1000;
-const drawn = new Map<string, Colour>(); // colours of other spaces, as a browser draws them
+const colours = new Map<string, Colour>(); // by how the browser writes them
 
 function readColour(text: string): Colour {
-  if (!text.startsWith("rgb")) return drawnColour(text);
-  const [red = 0, green = 0, blue = 0, alpha = 1] = (text.match(NUMBERS) ?? []).map(Number);
-  return [red, green, blue, alpha];
-}
-
-function drawnColour(text: string): Colour {
-  let colour = drawn.get(text);
+  let colour = colours.get(text);
   if (!colour) {
-    const canvas = new OffscreenCanvas(1, 1).getContext("2d")!;
-    canvas.fillStyle = text;
-    canvas.fillRect(0, 0, 1, 1);
-    const [red = 0, green = 0, blue = 0, alpha = 0] = canvas.getImageData(0, 0, 1, 1).data;
-    colour = [red, green, blue, alpha / 255];
-    if (drawn.size >= MAX_COLOURS) drawn.clear();
-    drawn.set(text, colour);
+    colour = text.startsWith("rgb") ? writtenColour(text) : drawnColour(text);
+    if (colours.size >= MAX_COLOURS) colours.clear();
+    colours.set(text, colour);
   }
   return colour;
 }
 
+function writtenColour(text: string): Colour {
+  const [red = 0, green = 0, blue = 0, alpha = 1] = (text.match(NUMBERS) ?? []).map(Number);
+  return [red, green, blue, alpha];
+}
+
+/** A colour of another space, as the browser draws it. */
+function drawnColour(text: string): Colour {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d")!;
+  canvas.fillStyle = text;
+  canvas.fillRect(0, 0, 1, 1);
+  const [red = 0, green = 0, blue = 0, alpha = 0] = canvas.getImageData(0, 0, 1, 1).data;
+  return [red, green, blue, alpha / 255];
+}
+
 /** How much of an element is to be seen, from 0 to 1, by its own style. */
 function ownOpacity({ opacity, filter }: CSSStyleDeclaration): number {
-  const filtered = /opacity\(([\d.]+)\)/.exec(filter)?.[1] ?? 1;
+  const filtered = filter === "none" ? 1 : (/opacity\(([\d.]+)\)/.exec(filter)?.[1] ?? 1);
   return Number(opacity) * Number(filtered);
 }
 
@@ -133,8 +137,9 @@ export class Sight {
     if (this.#opacity(node) < LEAST_OPACITY) return "nothing";
     const { width, height } = this.box(node);
     if ((width < LEAST_SIDE || height < LEAST_SIDE) && isClipped(style)) return "nothing";
-    if (CUT_AWAY.test(style.clipPath) || this.#isCut(style)) return "nothing";
-    if (this.#isOffForEver(node, style)) return "nothing";
+    const { position } = style;
+    if (CUT_AWAY.test(style.clipPath) || this.#isCut(style, position)) return "nothing";
+    if (this.#isOffForEver(node, position)) return "nothing";
     if (style.visibility !== "visible" || (width === 0 && height === 0)) return "inside";
     return "seen";
   }
@@ -151,8 +156,7 @@ export class Sight {
   }
 
   /** `clip: rect(0, 0, 0, 0)`, the old way to show something to screen readers alone. */
-  #isCut(style: CSSStyleDeclaration): boolean {
-    const { position } = style;
+  #isCut(style: CSSStyleDeclaration, position: string): boolean {
     if (position !== "absolute" && position !== "fixed") return false;
     const clip = style.getPropertyValue("clip");
     if (!clip.startsWith("rect")) return false;
@@ -161,7 +165,7 @@ export class Sight {
   }
 
   /** Whether no scrolling brings it onto the screen. */
-  #isOffForEver(node: Element, { position }: CSSStyleDeclaration): boolean {
+  #isOffForEver(node: Element, position: string): boolean {
     const { left, top, right, bottom } = this.box(node);
     const root = documentElement(ownerDocument(node)!);
     const { width, height } = this.window(root);
@@ -201,7 +205,7 @@ export class Sight {
 
   /** Whether what is written in it is shown as dots. */
   showsDots(node: Element): boolean {
-    const shown = this.style(node).getPropertyValue("-webkit-text-security");
+    const shown = (this.style(node) as { webkitTextSecurity?: string }).webkitTextSecurity ?? "";
     return shown !== "" && shown !== "none";
   }
 
