@@ -92,8 +92,8 @@ async def test_the_user_moves_with_the_keyboard_and_the_conversation_hears_of_it
     await shown.page.get_by_label("Square 5, free").press("Enter")
     sent = await shown.opened.wait_for_sent("ui/message", timeout=60)
     assert sent.params["content"][0]["text"] == "I took square 5. Your turn."
-    (context,) = shown.host.model_context()
-    assert context.structured_content["board"][4] == "X"
+    told = await shown.opened.wait_for_sent("ui/update-model-context", 2, timeout=60)
+    assert told.params["structuredContent"]["board"][4] == "X"
 
     # It is not the user's turn, so another key does nothing.
     await shown.page.get_by_label("Square 1, free").press("Enter")
