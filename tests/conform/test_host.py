@@ -22,7 +22,7 @@ from transom.channel import Channel, memory_pair
 from transom.conform.driving import DrivenTransomHost, measure
 from transom.conform.own_hosts import measure_host, measure_own
 from transom.conform.report import ConformReport, as_html, as_json, as_junit
-from transom.conform.requirements import Verdict, requirements
+from transom.conform.requirements import Measurement, requirements
 from transom.conform.server import ConformServer
 from transom.errors import UsageError
 from transom.host.ui_resource import UIResource
@@ -130,7 +130,7 @@ def test_a_failure_is_not_undone_and_unknown_requirements_are_mistakes():
 def report_of(**outcomes: str) -> ConformReport:
     made = {id.replace("_", "-"): outcome for id, outcome in outcomes.items()}
     verdicts = [
-        Verdict(id, made.get(id, "skip"), "<b>why</b>")  # type: ignore[arg-type]
+        Measurement(id, made.get(id, "skip"), "<b>why</b>")  # type: ignore[arg-type]
         for id in requirements("host")
     ]
     return ConformReport("host", "<i>a host</i>", tuple(verdicts))

@@ -12,7 +12,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from transom.conform.requirements import LEVELS, Subject, Verdict, requirements
+from transom.conform.requirements import LEVELS, Measurement, Subject, requirements
 from transom.json_values import clean
 from transom.version import __version__
 
@@ -24,7 +24,7 @@ class ConformReport(msgspec.Struct, frozen=True):
 
     subject: Subject
     name: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Measurement, ...]
 
     def count(self) -> dict[str, int]:
         """How many requirements passed, failed, were not measured (`skip`), or are not offered.
@@ -34,7 +34,7 @@ class ConformReport(msgspec.Struct, frozen=True):
         found = Counter(self.word(verdict) for verdict in self.verdicts)
         return {word: found[word] for word in ("pass", "fail", "no", "skip")}
 
-    def word(self, verdict: Verdict) -> str:
+    def word(self, verdict: Measurement) -> str:
         """The outcome of one requirement in a report."""
         optional = requirements(self.subject)[verdict.id].level == "MAY"
         return "no" if optional and verdict.outcome == "fail" else verdict.outcome

@@ -58,7 +58,7 @@ def requirements(subject: Subject) -> dict[str, Requirement]:
     return msgspec.convert(made, dict[str, Requirement])
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Measurement(msgspec.Struct, frozen=True):
     """What was measured of one requirement."""
 
     id: str
@@ -78,7 +78,7 @@ class Measurements:
     def __init__(self, subject: Subject, unmeasured: dict[str, str]) -> None:
         self.subject: Subject = subject
         self._unmeasured = unmeasured
-        self._verdicts: dict[str, Verdict] = {}
+        self._verdicts: dict[str, Measurement] = {}
 
     def add(self, id: str, outcome: Outcome, detail: str = "") -> None:
         """Add a verdict. An id that is no requirement is a mistake of the kit."""
@@ -86,7 +86,7 @@ class Measurements:
             raise UsageError(f"there is no requirement {id}")
         known = self._verdicts.get(id)
         if known is None or _RANK[known.outcome] < _RANK[outcome]:
-            self._verdicts[id] = Verdict(id, outcome, clean(detail, _MAX_DETAIL))
+            self._verdicts[id] = Measurement(id, outcome, clean(detail, _MAX_DETAIL))
 
     def check(self, id: str, holds: object, detail: str = "") -> None:
         """Add whether a requirement holds; `detail` says what was observed if it does not."""
@@ -96,7 +96,7 @@ class Measurements:
         """Add what an instrument reported; what is not a verdict is left out."""
         for each in as_list(reported)[: len(requirements(self.subject))]:
             try:
-                verdict = msgspec.convert(each, Verdict)
+                verdict = msgspec.convert(each, Measurement)
                 self.add(verdict.id, verdict.outcome, verdict.detail)
             except (msgspec.ValidationError, UsageError):
                 continue
@@ -106,10 +106,10 @@ class Measurements:
         verdict = self._verdicts.get(id)
         return None if verdict is None else verdict.outcome
 
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> list[Measurement]:
         """One verdict for each requirement, in their order."""
         return [
-            self._verdicts.get(each.id) or Verdict(each.id, "skip", self._unmeasured[each.by])
+            self._verdicts.get(each.id) or Measurement(each.id, "skip", self._unmeasured[each.by])
             for each in requirements(self.subject).values()
         ]
 

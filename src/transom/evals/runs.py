@@ -273,7 +273,7 @@ async def _texts_to_appear(host: Host, texts: list[str]) -> list[str]:
         texts = [text for text in texts if not await _is_shown(host, text)]
         if not texts or time.monotonic() > until:
             return texts
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # no event says that a page has drawn something
 
 
 async def _is_shown(host: Host, text: str) -> bool:

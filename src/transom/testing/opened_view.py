@@ -162,6 +162,8 @@ class OpenedView:
     async def wait_for_sent(self, method: str, count: int = 1, *, timeout: float = 10.0) -> Sent:
         """Wait until the View has sent so many requests of a method; the last of them.
 
+        Its host may not have answered it yet: what it makes of it can be a moment later.
+
         Raises:
             AssertionError: it has not in time; the text has what it has sent.
         """
