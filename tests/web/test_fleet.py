@@ -375,19 +375,66 @@ async def test_an_idle_user_moves_to_the_worker_that_needs_them_and_ids_go_on(
             assert await play(await owner(there)) == "music-2"
 
 
+async def always_allowed(page: UserPage, host: Host) -> None:
+    """Have the user allow a tool for as long as its View is there."""
+    call = asyncio.create_task(host.call_tool(f"{await play(host)}__stop"))
+    await page.tell(do="answer", id=(await page.heard("ask"))["id"], value="always")
+    await call
+
+
 async def test_what_the_user_allowed_ends_when_they_sign_out(redis_url: str) -> None:
     async with fleet(redis_url, trusting=False) as (here, there):
         async with here.page("ada") as page:
-            host = await owner(here)
-            call = asyncio.create_task(host.call_tool(f"{await play(host)}__stop"))
-            await page.tell(do="answer", id=(await page.heard("ask"))["id"], value="always")
-            await call
+            await always_allowed(page, await owner(here))
             await there.views.close("ada")
         await owner(there)
         entry = there.views._users._users["ada"]
         records = entry._current_records()
         assert isinstance(records, HostRecords)
         assert (records.grants, list(records.views)) == ([], ["music-1"])
+
+
+async def test_signing_out_while_the_users_worker_ends_ends_what_they_allowed(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with fleet(redis_url, trusting=False) as (here, there), here.page("ada") as page:
+        host = await owner(here)
+        await always_allowed(page, host)
+        assert len(host.records().grants) == 1
+        workers = there.views._setup.workers
+        connect = workers.connect
+
+        async def connect_too_late(user: str) -> RemoteHost:
+            await here.views.aclose()
+            return await connect(user)
+
+        monkeypatch.setattr(workers, "connect", connect_too_late)
+        await there.views.close("ada")
+        assert (await owner(there)).records().grants == []
+
+
+async def test_signing_out_on_a_worker_that_has_lost_the_user_reaches_the_one_that_has_them(
+    redis_url: str,
+) -> None:
+    async with fleet(redis_url) as (here, there), here.page("ada"):
+        await owner(here)
+        async with taken_over(redis_url, here):
+            await owner(there)
+        await here.views.close("ada")
+        assert (here.views.users, there.views.users) == ([], [])
+
+
+async def test_signing_out_on_a_worker_that_is_full_closes_nobody_else(redis_url: str) -> None:
+    limits = UserLimits(max_users=1, show_within=30)
+    async with fleet(redis_url, users=limits) as (here, there), here.page("ada"):
+        await owner(here)
+        await owner(there, "bob")
+        for user in ("nobody", "bob", "ada"):
+            await here.views.close(user)
+        assert (here.views.users, there.views.users) == ([], [])
+        await owner(there, "bob")
+        await there.views.close("nobody")
+        assert there.views.users == ["bob"]
 
 
 @asynccontextmanager

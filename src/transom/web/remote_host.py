@@ -24,6 +24,7 @@ from transom.errors import (
     ConnectionClosed,
     NotConnected,
     OutcomeUnknown,
+    OwnerGone,
     ProtocolError,
     Refused,
     RequestTimeout,
@@ -183,8 +184,15 @@ class RemoteHost(ToolHost):
         return self._session.closed
 
     async def close_user(self) -> None:
-        """Close the Host, the Views and the pages of the user."""
-        await self._request("host/close", b"{}")
+        """Close the Host, the Views and the pages of the user.
+
+        Raises:
+            BusError: the other worker was lost meanwhile; it can be tried again.
+        """
+        try:
+            await self._request("host/close", b"{}", repeatable=True)
+        except (ConnectionClosed, NotConnected) as error:
+            raise OwnerGone(str(error)) from error
         await self._session.wait_closed()  # with the Host
 
     # --- tools -------------------------------------------------------------------------------

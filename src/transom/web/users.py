@@ -269,8 +269,10 @@ class Users:
         """Their ids, the least recently used first."""
         return sorted(self._users, key=lambda name: self._users[name].used)
 
-    async def claim(self, name: str) -> User | None:
+    async def claim(self, name: str, *, even_if_full: bool = False) -> User | None:
         """A user who is on this worker from now on; None if another worker has them.
+
+        `even_if_full`: it is about to be closed.
 
         Raises:
             Refused: too many users are here.
@@ -291,19 +293,25 @@ class Users:
         if lease is None:
             return None
         try:
-            return self._user(name, lease, read_records(await bus.records(lease.name)))
+            stored = read_records(await bus.records(lease.name))
+            return self._user(name, lease, stored, even_if_full=even_if_full)
         except BaseException:
             if name not in self._users:
                 await lease.release()
             raise
 
     def _user(
-        self, name: str, lease: Lease | None = None, stored: HostRecords | None = None
+        self,
+        name: str,
+        lease: Lease | None = None,
+        stored: HostRecords | None = None,
+        *,
+        even_if_full: bool = False,
     ) -> User:
         """A user who is here, or comes here now."""
         user = self._users.get(_check_name(name))
         if user is None:
-            if len(self._users) >= self._setup.limits.max_users:
+            if len(self._users) >= self._setup.limits.max_users and not even_if_full:
                 self._make_room()
             before = self._closing.get(name)
             given = self._setup, partial(self.close, name)

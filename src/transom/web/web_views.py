@@ -170,10 +170,12 @@ class WebViews:
             BusError: they are on another worker, and that cannot be reached.
         """
         workers = self._setup.workers
-        if not workers.alone and user not in self._users:
-            with suppress(NoOwner, OwnerGone):
-                if await self._users.claim(user) is None:
-                    await (await workers.connect(user)).close_user()
+
+        async def reach() -> None:
+            await (await workers.connect(user)).close_user()
+
+        if not workers.alone:
+            await claim_or_reach(partial(self._users.claim, user, even_if_full=True), reach)
         await self._users.close(user)
 
     async def aclose(self) -> None:
