@@ -407,34 +407,54 @@ async def test_processes_that_refresh_at_once_lose_no_token() -> None:
         assert len(site.issuer.given) == 2  # the login, and one refresh for all
 
 
+class SlowRefresh:
+    """An issuer that replaces a refresh token at once, and answers when it may."""
+
+    def __init__(self, site: Site) -> None:
+        self.rotated, self.may_answer = asyncio.Event(), asyncio.Event()
+        self._exchange = site.issuer.exchange_refresh_token
+        site.issuer.exchange_refresh_token = self._answer  # type: ignore[method-assign]
+        site.issuer.forget_access()
+
+    async def _answer(self, *given: Any) -> Any:
+        token = await self._exchange(*given)
+        self.rotated.set()
+        await self.may_answer.wait()
+        return token
+
+    async def cancelled_call(self, host: Host) -> None:
+        """A call that is cancelled after the refresh token was replaced."""
+        call = asyncio.create_task(host.call_tool("greet", {"name": "Ada"}))
+        await self.rotated.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+
 async def test_a_call_that_is_cancelled_while_its_login_is_refreshed_loses_no_token() -> None:
     """The issuer takes each refresh token once, and has given the next one by then."""
     async with FastSite() as site, Host() as host:
         await greet(site.url, Browser())
         await host.add_server("s", RemoteServer(site.url))
-        exchange, rotated, may_answer = (
-            site.issuer.exchange_refresh_token,
-            asyncio.Event(),
-            asyncio.Event(),
-        )
-
-        async def slow(*given: Any) -> Any:
-            token = await exchange(*given)
-            rotated.set()
-            await may_answer.wait()
-            return token
-
-        site.issuer.exchange_refresh_token = slow  # type: ignore[method-assign]
-        site.issuer.forget_access()
-        call = asyncio.create_task(host.call_tool("greet", {"name": "Ada"}))
-        await rotated.wait()
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        may_answer.set()
+        refresh = SlowRefresh(site)
+        await refresh.cancelled_call(host)
+        refresh.may_answer.set()
         assert (await host.call_tool("greet", {"name": "Bo"})).text == "Hello, Bo"
         assert await greet(site.url) == "Hello, Ada"
         assert len(site.issuer.given) == 2
+
+
+async def test_a_program_that_ends_while_its_login_is_refreshed_loses_no_token() -> None:
+    async with FastSite() as site:
+        await greet(site.url, Browser())
+        async with Host() as host:
+            await host.add_server("s", RemoteServer(site.url))
+            refresh = SlowRefresh(site)
+            await refresh.cancelled_call(host)
+            asyncio.get_running_loop().call_later(0.1, refresh.may_answer.set)
+        stored = LoginStore().read(site.url)  # here a program ends, with all that still runs
+        assert stored is not None
+        assert [stored.token] == [each.access_token for each in site.issuer.given[1:]]
 
 
 async def test_a_login_whose_caller_was_cancelled_asks_nobody_and_waits_for_nobody() -> None:

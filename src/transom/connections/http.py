@@ -192,6 +192,8 @@ class HttpChannel:
                 async with asyncio.timeout(_LEAVE_WITHIN):
                     await self._client.delete_session(self._url)
         await stop(self._task)
+        if self.login is not None:
+            await self.login.aclose()
 
     def _lose(self, reason: str) -> None:
         if self._reason is None:

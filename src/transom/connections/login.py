@@ -6,7 +6,8 @@
    its refresh token to that issuer only.
 3. A login is renewed under a lock that all processes share. If another one has renewed it
    meanwhile, that login is used; if the user has logged out meanwhile, there is none. A renewal
-   goes on when its caller is cancelled, until it is stored: the issuer may have replaced it.
+   goes on when its caller is cancelled, until it is stored: the issuer may have replaced it. A
+   connection that closes waits for that.
 4. The user is asked once: after a failed login, this process does not open another page by itself.
 5. Servers and issuers are untrusted: their times, answers and redirects are limited, and nothing of
    theirs that could contain a token gets into an error or a log.
@@ -64,6 +65,7 @@ LOGIN_WITHIN = 300.0
 """Seconds the user has for a login."""
 
 _ANSWER_WITHIN = 30.0
+_CLOSE_WITHIN = 5.0
 _MAX_ANSWER = 1024 * 1024
 _MAX_TOKEN = 64 * 1024
 _MAX_QUESTIONS = 5  # pages opened for a user and a server in an hour, by one process
@@ -82,7 +84,6 @@ logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_
 
 # By the folder of a user's logins, and server: in one process there may be many users.
 _questions: dict[tuple[Path | None, str], list[float]] = {}  # when they were asked; monotonic
-_renewing: set[asyncio.Task[None]] = set()
 _unanswered: set[tuple[Path | None, str]] = set()  # whose login failed or was refused
 
 
@@ -255,6 +256,7 @@ class ServerLogin:
         self._options = options or LoginOptions()
         self._loaded = False
         self._is_stored = False
+        self._renewals: set[asyncio.Task[None]] = set()
 
     async def authorize(self, request: httpx2.Request) -> None:
         """Add the login to a request, if there is one; an expired one is refreshed first.
@@ -282,14 +284,19 @@ class ServerLogin:
         """
         abandoned = asyncio.Event()
         task = asyncio.create_task(self._renew(challenge, self.stored, abandoned))
-        _renewing.add(task)
-        task.add_done_callback(_renewing.discard)
+        self._renewals.add(task)
+        task.add_done_callback(self._renewals.discard)
         task.add_done_callback(retrieve)
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
             abandoned.set()
             raise
+
+    async def aclose(self) -> None:
+        """Wait a while for renewals whose callers were cancelled: their logins are stored then."""
+        if self._renewals:
+            await asyncio.wait(self._renewals, timeout=_CLOSE_WITHIN)
 
     async def _renew(
         self,
