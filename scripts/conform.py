@@ -1,19 +1,19 @@
 """Writes docs/conformance.md's tables: `python -m scripts.conform`.
 
 The tables of requirements come from host.toml and view.toml. Without `--tables`, our own hosts are
-measured as well, and their results written; that takes a minute, and Chromium.
+measured as well, and their results written; that takes three minutes, and Chromium.
 """
 
 import argparse
 import asyncio
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tests.conform.official import measure_official
+from tests.browser.hosting import chromium
+from tests.conform.own_hosts import LEGS, differences
 from tests.conform.test_view import make_view
 from transom.cli import parse_target
-from transom.conform.own_hosts import measure_own
 from transom.conform.report import ConformReport
 from transom.conform.requirements import Subject, requirements
 from transom.conform.views import measure_app, measure_view, view_of_server
@@ -33,8 +33,10 @@ def requirement_rows(subject: Subject) -> Iterator[str]:
         yield f"| `{each.id}` | {each.level} | {text} | [{each.clause}]({each.url}) |"
 
 
-def result_rows(reports: Iterable[ConformReport]) -> Iterator[str]:
-    """The table of results, and what does not hold."""
+def result_rows(
+    reports: Iterable[ConformReport], known: Mapping[str, Mapping[str, str]]
+) -> Iterator[str]:
+    """The table of results, and what does not hold, with the reasons that are known of each."""
     yield "| measured | hold | do not hold | optional, not offered | not measured |"
     yield "| --- | --- | --- | --- | --- |"
     listed = list(reports)
@@ -47,9 +49,10 @@ def result_rows(reports: Iterable[ConformReport]) -> Iterator[str]:
             yield ""
             yield f"What does not hold in {report.name}:"
             yield ""
-            known = requirements(report.subject)
             for each in failed:
-                yield f"- `{each.id}` ({known[each.id].level}): {known[each.id].text}"
+                requirement = requirements(report.subject)[each.id]
+                reason = known.get(report.name, {}).get(each.id, each.detail)
+                yield f"- `{each.id}` ({requirement.level}): {requirement.text} Here, {reason}."
 
 
 def with_part(page: str, name: str, rows: Iterable[str]) -> str:
@@ -67,13 +70,15 @@ def with_tables(page: str) -> str:
     return with_part(page, "requirements of Views", requirement_rows("view"))
 
 
-async def _measure() -> list[ConformReport]:
-    runs = [("host", "strict"), ("host", "compat"), ("gateway", "strict")]
-    reports = [await measure_own(kind, csp, TIMEOUT) for kind, csp in runs]  # type: ignore[arg-type]
-    return [*reports, await measure_official(TIMEOUT)]
+async def _measure_hosts() -> Iterator[str]:
+    async with chromium() as browser:
+        reports = {leg: await measure(browser, TIMEOUT) for leg, measure in LEGS.items()}
+    known = differences()
+    reasons = {report.name: known[leg].get("fail", {}) for leg, report in reports.items()}
+    return result_rows(reports.values(), reasons)
 
 
-async def _measure_views() -> list[ConformReport]:
+async def _measure_views() -> Iterator[str]:
     python = "a View in Python, with `transom.App`"
     reports = [await measure_app(make_view, python, timeout=TIMEOUT)]
     servers = {"examples/orders.py, with `transom.js`": parse_target("examples/orders.py")}
@@ -83,7 +88,7 @@ async def _measure_views() -> list[ConformReport]:
     for name, target in servers.items():
         async with view_of_server(target) as source:
             reports.append(await measure_view(source, name, timeout=TIMEOUT))
-    return reports
+    return result_rows(reports, {})
 
 
 def main() -> None:
@@ -92,8 +97,8 @@ def main() -> None:
     parser.add_argument("--tables", action="store_true", help="only the tables of requirements")
     page = with_tables(PAGE.read_text("utf-8"))
     if not parser.parse_args().tables:
-        page = with_part(page, "results of hosts", result_rows(asyncio.run(_measure())))
-        page = with_part(page, "results of Views", result_rows(asyncio.run(_measure_views())))
+        page = with_part(page, "results of hosts", asyncio.run(_measure_hosts()))
+        page = with_part(page, "results of Views", asyncio.run(_measure_views()))
     PAGE.write_text(page, "utf-8")
     sys.stdout.write(f"{PAGE} is written\n")
 

@@ -42,7 +42,6 @@ EVERYTHING = UP_TO_SERVING | {
     "testing",
     "evals",
     "conform",
-    "conform.own_hosts",
     "cli",
 }
 
@@ -82,8 +81,6 @@ MAY_IMPORT = {
     "testing": UP_TO_SERVING | {"web", "check"},
     "evals": UP_TO_SERVING | {"web", "agents", "testing"},
     "conform": UP_TO_SERVING | {"web", "check", "testing"},
-    # Measures what is ours, the gateway too.
-    "conform.own_hosts": UP_TO_SERVING | {"web", "gateway", "conform"},
     "cli": EVERYTHING,
     "__main__": {"cli"},
 }

@@ -16,7 +16,8 @@ from tests.browser.hosting import server
 from transom import Host, Policy
 from transom.host.view import View
 from transom.serving import listen, serve
-from transom.web import UserLimits, WebViews
+from transom.web import Sandbox, UserLimits, WebViews
+from transom.web.csp import CspMode
 from transom.web.seat import Seat
 
 COUNT = """
@@ -41,6 +42,8 @@ for (const name of ["opened", "closed", "problem", "recovered"]) {
 class Site:
     """A page at `/`, for whoever the cookie `user` names; and their Hosts."""
 
+    csp: CspMode = "compat"
+
     def __init__(self, origin: str, show_within: float) -> None:
         self.origin = origin
         self.views = WebViews(
@@ -48,6 +51,7 @@ class Site:
             servers=self.connect,
             make_host=self.make_host,
             limits=UserLimits(show_within=show_within),
+            sandbox=Sandbox(csp=self.csp),
         )
         self.script = '<script type="module" src="/transom/elements.js"></script>'
         self.body = "<transom-stage></transom-stage>"
@@ -86,9 +90,9 @@ class Site:
 
 
 @asynccontextmanager
-async def site(show_within: float = 30) -> AsyncIterator[Site]:
+async def site(show_within: float = 30, of: type[Site] = Site) -> AsyncIterator[Site]:
     sock = listen("127.0.0.1", 0)
-    made = Site(f"http://localhost:{sock.getsockname()[1]}", show_within)
+    made = of(f"http://localhost:{sock.getsockname()[1]}", show_within)
     routes = [AppRoute("/", made.page), AppRoute("/orders", made.orders, methods=["POST"])]
     app = made.views.middleware(Starlette(routes=routes))
     async with serve(app, [sock], ws="websockets-sansio", ws_max_size=20 * 1024 * 1024):

@@ -1,83 +1,91 @@
-"""The official `AppBridge`, driven (`official_bridge.mjs`)."""
+"""The official `AppBridge` in a page (`official_host.mjs`), in a sandbox of its own origin."""
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
+from playwright.async_api import Page
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from tests.browser.bundling import bundled_page
+from tests.browser.hosting import Chromium
 from transom.conform.driving import measure
 from transom.conform.report import ConformReport
 from transom.conform.server import ConformServer
+from transom.serving import listen, serve
+from transom.web.csp import build_csp
 
-SCRIPT = Path(__file__).with_name("official_bridge.mjs")
+HOST = Path(__file__).with_name("official_host.mjs")
+SANDBOX = Path(__file__).with_name("official_sandbox.html")
 
 
-class OfficialBridge:
-    """The process; a `DrivenHost` without a model."""
+async def _page(_: Request) -> HTMLResponse:
+    return HTMLResponse(bundled_page(HOST))
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+
+async def _sandbox(request: Request) -> HTMLResponse:
+    """With the policy that the page declares, as a header: nothing in the page can change it."""
+    policy = build_csp(json.loads(request.query_params["csp"]), mode="strict", ancestors="*")
+    return HTMLResponse(SANDBOX.read_text("utf-8"), headers={"Content-Security-Policy": policy})
+
+
+@asynccontextmanager
+async def _served() -> AsyncIterator[tuple[str, str]]:
+    """The addresses of the host's page and of the sandbox, which are two origins."""
+    sockets = [listen("127.0.0.1", 0), listen("127.0.0.1", 0)]
+    routes = [Route("/", _page), Route("/sandbox", _sandbox)]
+    async with serve(Starlette(routes=routes), sockets):
+        host, sandbox = (f"http://127.0.0.1:{each.getsockname()[1]}" for each in sockets)
+        yield f"{host}/", f"{sandbox}/sandbox"
+
+
+class OfficialHost:
+    """The page; a `DrivenHost` without a model."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[None]] = {}
-
-    async def __aenter__(self) -> Self:
-        pipe = asyncio.subprocess.PIPE
-        self._waiting[0] = started = asyncio.get_running_loop().create_future()
-        self._process = await asyncio.create_subprocess_exec(
-            "node", str(SCRIPT), self._url, stdin=pipe, stdout=pipe
-        )
-        self._reading = asyncio.create_task(self._read())
-        await started
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._process.kill()
-        await self._process.wait()
-        await self._reading
-
-    async def _read(self) -> None:
-        assert self._process.stdout is not None
-        async for line in self._process.stdout:
-            if (waiting := self._waiting.pop(json.loads(line)["id"], None)) is not None:
-                waiting.set_result(None)
-        for each in self._waiting.values():
-            each.cancel()
-
-    async def _order(self, do: str, **order: Any) -> None:
-        id = next(self._numbers)
-        done = self._waiting[id] = asyncio.get_running_loop().create_future()
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"id": id, "do": do, **order}).encode() + b"\n")
-        try:
-            await asyncio.shield(done)
-        except asyncio.CancelledError:
-            if do == "call":
-                await self._order("cancel", call=id)
-            raise
 
     async def list_tools(self) -> list[str]:
         return []
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> object:
-        await self._order("call", name=name, arguments=arguments)
+        call = next(self._numbers)
+        try:
+            await self._page.evaluate("(all) => conform.call(...all)", [call, name, arguments])
+        except asyncio.CancelledError:
+            await self._page.evaluate("(call) => conform.cancel(call)", call)
+            raise
         return None
 
     async def read(self) -> str | None:
         return None
 
     async def change_theme(self) -> bool:
-        await self._order("theme")
+        await self._page.evaluate("conform.darken()")
         return True
 
     async def close_view(self) -> bool:
-        await self._order("close")
+        await self._page.evaluate("conform.close()")
         return True
 
 
-async def measure_official(timeout: float) -> ConformReport:
+async def measure_official(browser: Chromium, timeout: float) -> ConformReport:
     """Measure it."""
     server = ConformServer(timeout=timeout)
-    async with server.probes(mcp=True) as address, OfficialBridge(f"{address}/mcp") as bridge:
-        await measure(server, bridge)
-    return server.report("official `AppBridge` (ext-apps 2.0.4), without a browser")
+    async with (
+        server.probes(mcp=True) as address,
+        _served() as (host, sandbox),
+        browser.user() as user,
+    ):
+        await user.open_page(host)
+        await user.page.evaluate("(all) => conform.connect(...all)", [f"{address}/mcp", sandbox])
+        await measure(server, OfficialHost(user.page))
+    return server.report("official `AppBridge` (ext-apps 2.0.4) in a page")

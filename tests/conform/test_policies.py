@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.conform.own_hosts import measure_host
 from transom.channel import Channel
-from transom.conform.own_hosts import measure_host
 from transom.host.host import Host
 from transom.host.ui_resource import UIResource
 from transom.web.headless import HeadlessRenderer, HeadlessSeat

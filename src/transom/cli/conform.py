@@ -57,11 +57,6 @@ def run(options: ConformHostOptions | ConformViewOptions) -> int:
 
 
 def _measure_host(options: ConformHostOptions) -> int:
-    if options.against != "none":
-        # It loads the browser, the web server and the gateway.
-        own: Any = import_module("transom.conform.own_hosts")
-        report = run_async(own.measure_own(options.against, options.csp, options.timeout))
-        return finish(report, options, sys.stdout)
     if options.second:
         run_async(_serve_stdio(other_server()))
         return 0

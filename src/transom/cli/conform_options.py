@@ -27,8 +27,6 @@ class ConformHostOptions(ConformOptions):
     http: int | None
     second: bool
     has_second: bool
-    against: Literal["none", "host", "gateway"]
-    csp: Literal["strict", "compat"]
 
 
 def _host() -> Command:
@@ -55,13 +53,6 @@ Exit codes: 0 nothing failed that --fail-on counts, 1 something did, 2 nothing w
         type=port_number,
         **panel,
     )
-    command.choice(
-        "--against",
-        ("none", "host", "gateway"),
-        "Measure Transom's own Host, or its gateway, in a browser without a window.",
-        **panel,
-    )
-    command.choice("--csp", ("strict", "compat"), "The policy of Views, with --against.", **panel)
     command.flag(
         "--has-second", "The host is also connected to `transom conform host --second`.", **panel
     )

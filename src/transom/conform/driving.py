@@ -97,14 +97,22 @@ async def _call(host: DrivenHost, name: str, arguments: dict[str, Any]) -> None:
 
 
 class DrivenTransomHost:
-    """A `Host` of Transom under test."""
+    """A `Host` of Transom under test.
 
-    def __init__(self, host: Host, server: ConformServer) -> None:
+    Args:
+        host: the Host, which runs and is connected to the server.
+        server: the server.
+        opens_links: open the links that a View asks for, in the user's place; False: what is set
+            for the Host does, such as a page that asks its user.
+    """
+
+    def __init__(self, host: Host, server: ConformServer, *, opens_links: bool = True) -> None:
         self._host = host
         self._server = server
         self._said: list[str] = []
         host.on_message = self._hear
-        host.on_open_link = self._open
+        if opens_links:
+            host.on_open_link = self._open
         host.on_log = _accept
 
     async def list_tools(self) -> list[str]:

@@ -32,6 +32,8 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
@@ -65,6 +67,8 @@ _PROBES = {
     "/image.svg": ("image/svg+xml", '<svg xmlns="http://www.w3.org/2000/svg"/>'),
     "/frame.html": ("text/html", "<script>parent.postMessage('conform-frame', '*')</script>"),
 }
+
+_PAGES = r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"  # a host that is a page, on this machine
 
 _Context = ServerRequestContext[Any, Any]
 
@@ -352,7 +356,14 @@ class ConformServer:
                 yield first
             return
         served = self.mcp.streamable_http_app()
-        app = Starlette(routes=[*routes, Mount("/", served)])
+        pages = Middleware(
+            CORSMiddleware,
+            allow_origin_regex=_PAGES,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["Mcp-Session-Id"],
+        )
+        app = Starlette(routes=[*routes, Mount("/", served, middleware=[pages])])
         async with self.mcp.session_manager.run(), serve(app, sockets):
             yield first
 
