@@ -11,6 +11,8 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.processes import ended
+
 WITHIN = 90.0  # seconds; a busy machine takes long to start a browser
 
 # Buttons may be in the shadow of an element.
@@ -130,4 +132,4 @@ async def firefox() -> AsyncGenerator[Firefox]:
                 tasks[0].cancel()
         finally:
             process.terminate()
-            await process.wait()
+            await ended(process)

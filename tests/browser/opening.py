@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.browser.views import html
 from tests.cli.running import TRANSOM
+from tests.processes import ended
 
 ROOT = Path(__file__).parents[2]
 ORDERS = ROOT / "examples" / "orders.py"
@@ -69,7 +70,7 @@ async def transom_open(*arguments: str, **environment: str) -> AsyncIterator[Run
     finally:
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await ended(process)
 
 
 async def ran(*arguments: str, **environment: str) -> tuple[int, str, str]:

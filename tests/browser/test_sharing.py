@@ -14,6 +14,7 @@ import pytest
 
 from tests.browser.hosting import Chromium, Told, User, hosted, show, text_of
 from tests.browser.sharer import VIEW
+from tests.processes import ended
 from transom import Host, Policy
 from transom.web.renderers import BrowserRenderer
 
@@ -91,7 +92,7 @@ async def sharer(user: User, *, wait: bool = True) -> AsyncIterator[Sharer]:
     finally:
         if process.returncode is None:
             process.kill()
-            await process.wait()
+        await ended(process)
 
 
 def cards(user: User) -> Any:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tests.processes import ended
 from transom.bus import Bus
 from transom.channel import Channel
 from transom.protocol import wire
@@ -106,7 +107,7 @@ async def worker(url: str, name: str) -> AsyncGenerator[asyncio.subprocess.Proce
     finally:
         if process.returncode is None:
             process.kill()
-        await process.wait()
+        await ended(process)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+from tests.processes import ended
 from tests.web.page import StagePage
 from transom.channel import Channel, lines, memory_pair
 from transom.host.ui_resource import UIResource
@@ -104,7 +105,7 @@ async def lines_over_a_process() -> AsyncIterator[Ends]:
         await right.aclose()
         if process.returncode is None:
             process.kill()
-        await process.wait()
+        await ended(process)
 
 
 @asynccontextmanager
