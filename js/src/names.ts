@@ -33,6 +33,8 @@ const FIELDS = "input, textarea, [contenteditable]";
 const REFERRING = ["aria-labelledby", "aria-owns"]; // attributes by which other elements name one
 const REFERS = REFERRING.map((name) => `[${name}]`).join(", ");
 const IS_PRIVATE = `[${PRIVATE}]`;
+/** The style of a text before or after an element where there is none. */
+const NOTHING_ADDED = { getPropertyValue: () => "none" } as unknown as CSSStyleDeclaration;
 
 /** Whether an element is private, or is in one that is. */
 export function isPrivate(node: Element): boolean {
@@ -141,8 +143,10 @@ export function nameOf(node: Element, role: string, sight: Sight): string {
     if (isComputable(node, sight)) {
       const computed: unknown = computeAccessibleName(node, {
         computedStyleSupportsPseudoElements: true,
-        getComputedStyle: (each, pseudo) =>
-          pseudo ? getComputedStyle(each, pseudo) : sight.style(each),
+        getComputedStyle: (each, pseudo) => {
+          if (!pseudo) return sight.style(each);
+          return sight.mayHaveAddedText(each) ? getComputedStyle(each, pseudo) : NOTHING_ADDED;
+        },
       });
       if (typeof computed === "string") name = shorten(computed, MAX_NAME);
     }

@@ -118,6 +118,11 @@ export const windowOf = getter(Document, "defaultView");
 /** The frame that a document is in, if it has the same origin as what is around. */
 export const frameOf = (page: Document): Element | null => windowOf(page)?.frameElement ?? null;
 export const documentElement = getter(Document, "documentElement");
+export const styleSheets = getter(Document, "styleSheets");
+export const adoptedSheets = getter(Document, "adoptedStyleSheets");
+/** The rules of a style sheet; it throws for one of another origin. */
+export const rulesOf = getter(CSSStyleSheet, "cssRules");
+export const ruleText = getter(CSSRule, "cssText");
 export const activeElement = getter(Document, "activeElement");
 export const activeInShadow = getter(ShadowRoot, "activeElement");
 export const elementAt = method<Document["elementFromPoint"]>(Document.prototype.elementFromPoint);

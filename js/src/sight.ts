@@ -3,6 +3,8 @@
  * the screen for ever, cut off, or in the colour of what is behind it.
  */
 import {
+  adoptedSheets,
+  assignedSlot,
   attribute,
   boxOf,
   clientHeight,
@@ -15,10 +17,15 @@ import {
   localName,
   ownerDocument,
   parentOf,
+  rootNode,
+  rulesOf,
+  ruleText,
   scrollLeft,
   scrollTop,
   scrollWidth,
+  shadowRoot,
   styleOf,
+  styleSheets,
 } from "./native_dom.js";
 
 /** Neither an element nor what is in it; what is in it alone; both. */
@@ -30,6 +37,8 @@ const LEAST_SIDE = 2; // pixels of what is cut off at its box
 const LEAST_DIFFERENCE = 24; // of red, green and blue together, from 0 to 765
 const CUT_AWAY =
   /^(inset\((4[5-9]|[5-9]\d|100)(\.\d+)?%|(circle|ellipse)\(0|polygon\(0(px)? 0(px)?(, 0(px)? 0(px)?)*\))/;
+const ADDS_TEXT = /:(before|after)/i;
+const MAX_RULES = 500; // that are read
 const NUMBERS = /[\d.]+/g;
 /** Controls that pages hide behind something that looks better, and that is what is pressed. */
 const COVERED_TYPES = ["checkbox", "radio", "range", "file", "color", "date", "time"];
@@ -77,6 +86,17 @@ const difference = (one: Colour, other: Colour): number =>
 const isClipped = ({ overflowX, overflowY }: CSSStyleDeclaration): boolean =>
   overflowX !== "visible" && overflowY !== "visible";
 
+/** Whether a rule of a document may put a text before or after elements. What cannot be read, may. */
+function hasAddingRule(page: Document): boolean {
+  try {
+    const sheets = [...Array.from(styleSheets(page)), ...adoptedSheets(page)];
+    const rules = sheets.flatMap((sheet) => Array.from(rulesOf(sheet)));
+    return rules.length > MAX_RULES || rules.some((rule) => ADDS_TEXT.test(ruleText(rule)));
+  } catch {
+    return true;
+  }
+}
+
 /** One look at a page, which is not scrolled meanwhile: each style and box is computed once. */
 export class Sight {
   readonly #boxes = new Map<Element, DOMRect>();
@@ -84,6 +104,7 @@ export class Sight {
   readonly #styles = new Map<Element, CSSStyleDeclaration>();
   readonly #backgrounds = new Map<Element, Colour | undefined>();
   readonly #perceived = new Map<Element, Perceived>();
+  readonly #adding = new Map<Document, boolean>();
   readonly #opacities = new Map<Element, number>();
 
   style(node: Element): CSSStyleDeclaration {
@@ -207,6 +228,14 @@ export class Sight {
   showsDots(node: Element): boolean {
     const shown = (this.style(node) as { webkitTextSecurity?: string }).webkitTextSecurity ?? "";
     return shown !== "" && shown !== "none";
+  }
+
+  /** Whether a style sheet may put a text before or after an element. */
+  mayHaveAddedText(node: Element): boolean {
+    const page = ownerDocument(node)!;
+    let found = this.#adding.get(page);
+    if (found === undefined) this.#adding.set(page, (found = hasAddingRule(page)));
+    return found || rootNode(node) !== page || Boolean(shadowRoot(node) ?? assignedSlot(node));
   }
 
   // --- text -----------------------------------------------------------------------------------------

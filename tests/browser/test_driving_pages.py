@@ -22,6 +22,8 @@ LABELS = """
 <style>.visually-hidden { position: absolute; width: 1px; height: 1px; overflow: hidden }</style>
 <button><span class="visually-hidden">For readers</span> ★</button>
 <label style="cursor: pointer"><input type="checkbox" class="visually-hidden"> Drawn box</label>
+<style>@media all { .added::after { content: " by a rule" } }</style>
+<button class="added">Added</button>
 <img alt="A cat" src="data:,"><img alt="" src="data:,"><video></video>
 """
 
@@ -42,6 +44,7 @@ button "By value"
 button "Close"
 button "For readers ★"
 checkbox "Drawn box"
+button "Added by a rule"
 img "A cat"
 video [300, 150]"""
 
@@ -148,6 +151,7 @@ dialog "Sure?" (modal)
   button "Yes\""""
 
 PLACES = """
+<style>button { content: "shown nowhere" }</style>
 <x-card>Slotted <button>In the light</button></x-card>
 <iframe srcdoc="<button>In a frame</button><p>Framed text</p>" width="300" height="80"></iframe>
 <div contenteditable role="textbox" aria-label="Note">Old</div>
@@ -158,6 +162,7 @@ PLACES = """
     constructor() {
       super();
       this.attachShadow({ mode: "open" }).innerHTML =
+        "<style>::slotted(button)::before { content: '> ' }</style>" +
         "<h2>Card</h2><slot></slot><button>In the shadow</button><output></output>";
       const button = this.shadowRoot.querySelector("button");
       button.onclick = ({ detail }) => {
@@ -182,7 +187,7 @@ PLACES = """
 PLACES_READ = """\
 heading 2 "Card"
 text "Slotted"
-button "In the light"
+button "> In the light"
 button "In the shadow"
 button "In a frame"
 text "Framed text"
