@@ -317,13 +317,16 @@ async def test_cookies_for_the_domain_of_all_views_are_expired(stage: Stage) -> 
     at, host = sandbox(stage, "orders-1")
     names = ["a", "b", "__Secure-c"]
     cookies = "; ".join(f"{name}=1" for name in names)
-    for each_host in (host, stage.host_of("guard")):
+    guard = stage.host_of("guard")
+    pages = [(host, "/transom-view"), (guard, "/transom-view")]
+    for each_host, path in [*pages, (host, "/sandbox.js"), (guard, "/guard.js")]:
         async with httpx2.AsyncClient(verify=False) as client:
             headers = {"Host": each_host, "Cookie": cookies}
-            answer = await client.get(f"{at}/transom-view", headers=headers)
+            answer = await client.get(at + path, headers=headers)
         expired = answer.headers.get_list("set-cookie")
         assert {each.partition("=")[0] for each in expired} == set(names)
         assert all("; Domain=localhost;" in each and "; Max-Age=0;" in each for each in expired)
+        assert {each.partition("Path=")[2].partition(";")[0] for each in expired} == {"/", path}
     assert "set-cookie" not in (await get(f"{at}/transom-view", host=host)).headers
 
 

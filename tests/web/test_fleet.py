@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 from redis.asyncio import Redis
 
@@ -272,6 +273,21 @@ async def test_a_page_that_is_gone_while_it_is_sent_something_is_no_error(
                 raise OSError("gone")
 
         await (there if forwarded else here).views(scope, receive, send)
+    assert caplog.records == []
+
+
+async def test_a_page_that_is_gone_before_its_worker_knows_of_it_is_no_error(
+    redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with fleet(redis_url) as (here, there):
+        await owner(here)
+        agent = await elsewhere(there)
+        bus = await there.views._setup.workers.bus()
+        scope = {"type": "websocket", "path": "/transom/socket", "headers": []}
+        hello = msgspec.msgpack.encode((scope, {"sandbox": ""}))
+        channel = await bus.open("user:ada", "web-page", hello)
+        await channel.aclose()
+        await agent.list_tools()  # which comes after that
     assert caplog.records == []
 
 

@@ -1,6 +1,7 @@
 """Views in an application of many users, without a browser: who gets what, and who does not."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -17,6 +18,7 @@ from transom import Host, Limits
 from transom.errors import ProtocolError, Refused, TransomError, UsageError, ViewClosed
 from transom.host import ElicitRequest
 from transom.web import Sandbox, UserLimits
+from transom.web.page_link import CONTROL
 
 SECRET = "a secret of thirty-two characters or more"
 
@@ -197,6 +199,25 @@ async def test_a_view_that_the_user_closed_comes_back_only_when_the_user_wants_i
         host.on_view_opened(opened.put_nowait)
         await page.place(view.id, "again")
         assert (await opened.get()).id == view.id
+
+
+async def test_what_a_page_says_while_its_view_closes_is_no_error(
+    shop: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with shop.page("ada"):
+        host = await shop.views.host("ada")
+        view = await play(host)
+        [stage] = shop.views._users._users["ada"].pages.stages
+        for said in (
+            {"do": "surroundings", "value": {"theme": "dark"}},
+            {"do": "mode", "view": view.id, "mode": "inline"},
+            {"do": "place", "view": view.id, "value": "gone"},
+        ):  # one after the other, and nothing else between
+            stage._receive(CONTROL, json.dumps(said).encode())
+        async with asyncio.timeout(20):
+            while view.id in host.views:  # noqa: ASYNC110 - its end is told to its handlers alone
+                await asyncio.sleep(0.01)
+    assert caplog.records == []
 
 
 async def test_the_newest_page_takes_a_view_over_and_the_other_is_told(shop: Site) -> None:
@@ -782,7 +803,7 @@ async def test_a_host_whose_servers_cannot_be_connected_is_tried_again() -> None
         assert (await shop.views.host("ada")).servers == ["music"]
 
 
-@pytest.mark.parametrize("user", ["", 7, None, "x" * 201])
+@pytest.mark.parametrize("user", ["", 7, None, "x" * 201, "ada\ud800"])
 async def test_a_users_id_is_a_short_text(shop: Site, user: Any) -> None:
     with pytest.raises(UsageError, match="A user's id is a str"):
         await shop.views.host(user)

@@ -649,6 +649,11 @@ class Bridge(CallsTools):
         self._requests.context.change(changes)
         self._send_context_changes()
 
+    async def set_context_while_open(self, changes: Mapping[str, Any]) -> None:
+        """As `set_context`, for a View that may be closed by now: then nothing happens."""
+        with suppress(NotConnected):
+            await self.set_context(**changes)
+
     def _send_context_changes(self) -> None:
         if self._lifecycle.ready:
             for params in self._requests.context.take_changes():

@@ -692,7 +692,7 @@ class Host(ToolHost):
         self._environment.context = HostContext.from_wire(now)
         for view in self._views.values():
             if view.bridge is not None and view.state in (LIVE, BUSY, GONE, ViewState.OPENING):
-                self._background.start(view.bridge.set_context(**changes))
+                self._background.start(view.bridge.set_context_while_open(changes))
 
     def model_context(self) -> list[ModelContext]:
         """The last context that each open View sent for the model, the oldest first."""

@@ -37,7 +37,7 @@ from transom.web.page_link import Link
 from transom.web.stage import Hello, Stage
 
 _HELLO_WITHIN = 5.0
-_MAX_COOKIES = 50  # that are expired by one response
+_MAX_COOKIES = 180  # as many as a browser has for one domain
 _COOKIE_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MAX_REPORT = 16 * 1024
 _SANDBOX = ("sandbox.js", "drive.js")
@@ -264,11 +264,12 @@ def sandbox_app(sandboxes: Sandboxes, clears: Callable[[str], bool] = lambda _: 
     async def guard_script(request: Request) -> Response:
         if not is_guard(host := request.headers.get("host", "")):
             raise HTTPException(404, "There is no guard here")
-        return _static("guard.js", _guard_headers(host))
+        return _without_cookies(request, _static("guard.js", _guard_headers(host)))
 
     async def script(request: Request) -> Response:
         name = request.url.path.removeprefix("/")
-        return _static(name, {"Content-Security-Policy": find(request).csp})
+        shown = _static(name, {"Content-Security-Policy": find(request).csp})
+        return _without_cookies(request, shown)
 
     async def report(request: Request) -> Response:
         mounted = find(request)
@@ -317,7 +318,7 @@ def _without_cookies(request: Request, response: Response) -> Response:
     """
     domain = request.headers.get("host", "").partition(":")[0].partition(".")[2]
     for name in filter(_COOKIE_NAME.fullmatch, list(request.cookies)[:_MAX_COOKIES]):
-        for path in ("/", _SANDBOX_PATH):
+        for path in ("/", request.url.path):
             for partition in ("", "; Partitioned"):
                 about = f"Domain={domain}; Path={path}; Max-Age=0; Secure; SameSite=None{partition}"
                 response.headers.append("Set-Cookie", f"{name}=; {about}")

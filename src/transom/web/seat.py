@@ -240,7 +240,7 @@ class Seat:
         """Send a View how it is shown now."""
         view = self._view(key)
         if view is not None and view.bridge is not None:
-            self._background.start(view.bridge.set_context(**changes))
+            self._background.start(view.bridge.set_context_while_open(changes))
 
     def reopen_view(self, key: str) -> None:
         """Reopen a View that is gone, or whose page was reloaded."""

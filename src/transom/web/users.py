@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
@@ -41,6 +42,7 @@ _log = logging.getLogger("transom.web")
 _report = logs_errors(_log)
 
 _MAX_USER = 200
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character, which no UTF-8 has
 _MAX_ORIGINS = 100  # of one user's Views that are no longer shown
 
 
@@ -389,8 +391,8 @@ class Users:
 
 
 def _check_name(user: object) -> str:
-    if not isinstance(user, str) or not 0 < len(user) <= _MAX_USER:
+    if not isinstance(user, str) or not 0 < len(user) <= _MAX_USER or _SURROGATE.search(user):
         raise UsageError(
-            f"A user's id is a str of 1 to {_MAX_USER} characters, not {str(user)[:80]!r}"
+            f"A user's id is a str of 1 to {_MAX_USER} characters, not {ascii(user)[:80]}"
         )
     return user

@@ -341,7 +341,10 @@ class WebViews:
         """Serve a page whose socket is on another worker, which has authenticated it."""
         given = scope["extensions"]["transom"]
         websocket = WebSocket(scope, receive, send)
-        await websocket.receive()
+        try:
+            await websocket.receive()
+        except RuntimeError:
+            return  # it was gone before this worker knew of it
         user = await self._users.find(given["name"])
         if user is None:
             await _turn_away(websocket, _FAILED, "The user is not on this worker any more")
