@@ -649,11 +649,6 @@ class Bridge(CallsTools):
         self._requests.context.change(changes)
         self._send_context_changes()
 
-    async def set_context_while_open(self, changes: Mapping[str, Any]) -> None:
-        """As `set_context`, for a View that may be closed by now: then nothing happens."""
-        with suppress(NotConnected):
-            await self.set_context(**changes)
-
     def _send_context_changes(self) -> None:
         if self._lifecycle.ready:
             for params in self._requests.context.take_changes():
@@ -753,3 +748,9 @@ def _view_server(given: ViewServer | Server | Client | ClientSession | None) -> 
     if server is None and given is not None:
         raise UsageError(f"Expected a connected MCP client or a Server, not {type(given).__name__}")
     return ViewServer(server)
+
+
+async def set_context_while_open(bridge: Bridge, changes: Mapping[str, Any]) -> None:
+    """As `Bridge.set_context`, for a View that may be closed by now: then nothing happens."""
+    with suppress(NotConnected):
+        await bridge.set_context(**changes)

@@ -38,7 +38,7 @@ from transom.errors import (
 from transom.events import Event, Slot
 from transom.host.approvals import Approvals
 from transom.host.audit import AuditLog, Sink
-from transom.host.bridge import Bridge, OutgoingCall
+from transom.host.bridge import Bridge, OutgoingCall, set_context_while_open
 from transom.host.driver import DrivenViews
 from transom.host.indirect_tools import (
     LIST_VIEW_TOOLS,
@@ -692,7 +692,7 @@ class Host(ToolHost):
         self._environment.context = HostContext.from_wire(now)
         for view in self._views.values():
             if view.bridge is not None and view.state in (LIVE, BUSY, GONE, ViewState.OPENING):
-                self._background.start(view.bridge.set_context_while_open(changes))
+                self._background.start(set_context_while_open(view.bridge, changes))
 
     def model_context(self) -> list[ModelContext]:
         """The last context that each open View sent for the model, the oldest first."""

@@ -20,6 +20,7 @@ import msgspec
 from transom.background import Background, ignore
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError, ViewClosed
+from transom.host.bridge import set_context_while_open
 from transom.host.downloads import Download
 from transom.host.elicit_form import form_answer
 from transom.host.elicitation import ElicitRequest
@@ -240,7 +241,7 @@ class Seat:
         """Send a View how it is shown now."""
         view = self._view(key)
         if view is not None and view.bridge is not None:
-            self._background.start(view.bridge.set_context_while_open(changes))
+            self._background.start(set_context_while_open(view.bridge, changes))
 
     def reopen_view(self, key: str) -> None:
         """Reopen a View that is gone, or whose page was reloaded."""
