@@ -3,12 +3,15 @@
     .venv/bin/python -m scripts.conformance [LEG …]
 
 With legs, only those are run and the page is left alone; `--only SCENARIO` runs one scenario.
+`--continue` leaves out what an interrupted run has done (it takes an hour on a busy machine).
 
 A leg is what the suite talks to. As a client it talks to `tests/conformance/server.py`, `direct`
 and through the gateway, which reaches it by `url` or by `stdio`, or has a second server beside it
-(`two`). As a server it talks to a `host`, and to the SDK's client behind the gateway (`sdk`). Each
-is tried with both versions of the protocol, clients also with extensions. What fails must be in
-`tests/conformance/expected.py` with a reason, and what is there must fail.
+(`two`); and to the tools of a View in the gateway, as tasks (`views`). As a server it talks to a
+`host`, to the SDK's client (`sdk`), and to that behind the gateway (`behind`). Servers are tried
+with both versions of the protocol, and with all scenarios that there are (`all`); clients with
+extensions and older versions as well. What fails must be in `tests/conformance/expected.py` with a
+reason, and what is there must fail.
 """
 
 import argparse
@@ -23,6 +26,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tests.conformance.expected import FAILURES
 
 ROOT = Path(__file__).parents[1]
@@ -32,23 +37,30 @@ COMMAND = [
     str(SUITE / ".bin" / "node"),
     str(SUITE / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"),
 ]
+VIEWS = [sys.executable, "-m", "tests.conformance.view_tasks"]
 SERVER = [sys.executable, "-m", "tests.conformance.server"]
 CLIENTS = {
     "host": [sys.executable, "-m", "tests.conformance.client"],
-    "sdk": [sys.executable, "-m", "tests.conformance.behind_gateway"],
+    "sdk": [sys.executable, "-m", "tests.conformance.sdk_client"],
+    "behind": [sys.executable, "-m", "tests.conformance.behind_gateway"],
 }
 BESIDE = [sys.executable, "-m", "tests.cli.plain_server", "good"]
 GATEWAY = [sys.executable, "-m", "transom", "gateway", "--no-open", "--http"]
 WIRES = ("2025-11-25", "2026-07-28")
 EXTENSIONS = "extension"
 OLDEST = "2025-03-26"  # two scenarios, run with the extensions
+ALL = "all"  # without a version: the suite chooses that of each scenario
+COLUMNS = (*WIRES, ALL, EXTENSIONS)
+DONE = ROOT / "build" / "conformance.json"
 LEGS = {
     "direct": "server alone",
     "url": "through the gateway, by URL",
     "stdio": "through the gateway, by stdio",
     "two": "through the gateway, with another server",
+    "views": "tasks of the gateway's own: its Views' tools",
     "host": "`Host` as the client",
-    "sdk": "the SDK's client through the gateway",
+    "sdk": "the SDK's client alone",
+    "behind": "the SDK's client through the gateway",
 }
 WITHIN_MS = 120_000  # for a scenario: a busy machine is not a failure
 HEADING = "## The official conformance suite"
@@ -116,6 +128,9 @@ async def server_of(leg: str) -> AsyncIterator[str]:
     """The URL that the suite talks to as a client."""
     async with AsyncExitStack() as stack:
         url = ""
+        if leg == "views":
+            yield (await stack.enter_async_context(running(*VIEWS, ready="listens at"))).split()[-1]
+            return
         if leg != "stdio":
             line = await stack.enter_async_context(running(*SERVER, "0", ready="http://"))
             url = line.split()[-1]
@@ -154,8 +169,9 @@ def read(folder: Path, leg: str, wire: str) -> list[Outcome]:
 async def try_server(leg: str, wire: str, url: str, only: str | None = None) -> list[Outcome]:
     """Have the suite talk to a server; all scenarios of a version, or one of them."""
     which = ["--suite", "all"] if only is None else ["--scenario", only]
+    version = ["--spec-version", wire] if wire in WIRES else []
     with tempfile.TemporaryDirectory() as folder:
-        given = ["--url", url, "--spec-version", wire, "-o", folder, "--timeout", str(WITHIN_MS)]
+        given = ["--url", url, "-o", folder, "--timeout", str(WITHIN_MS), *version]
         printed = await suite("server", *which, *given)
         found = read(Path(folder), leg, wire)
     if "not applicable" in printed:
@@ -177,30 +193,36 @@ async def try_client(leg: str, wire: str, scenario: str) -> Outcome:
     return found[0]
 
 
-async def client_scenarios() -> dict[str, list[str]]:
-    """The scenarios for a client, by version."""
+async def scenarios_for(side: str) -> dict[str, list[str]]:
+    """The scenarios for a `client` or a `server`, by version."""
     found: dict[str, list[str]] = {}
-    for line in (await suite("list", "--client")).splitlines():
+    for line in (await suite("list", f"--{side}")).splitlines():
         if listed := _LISTED.match(line):
             for version in listed[2].split(","):
                 found.setdefault(version, []).append(listed[1])
     return found
 
 
-async def run_leg(leg: str, only: str | None) -> list[Outcome]:
-    """All scenarios of a leg, or one of them."""
-    outcomes: list[Outcome] = []
+def wires_of(leg: str) -> tuple[str, ...]:
+    """The columns of the table that a leg has figures in."""
+    if leg == "views":
+        return (EXTENSIONS,)
+    return (*WIRES, EXTENSIONS if leg in CLIENTS else ALL)
+
+
+async def run_leg(leg: str, wire: str, only: str | None) -> list[Outcome]:
+    """All scenarios of a leg and a version, or one of them."""
     if leg not in CLIENTS:
-        for wire in WIRES:
-            async with server_of(leg) as url:
-                outcomes += await try_server(leg, wire, url, only)
-        return outcomes
-    scenarios = await client_scenarios()
+        async with server_of(leg) as url:
+            if leg != "views" or only is not None:
+                return await try_server(leg, wire, url, only)
+            names = (await scenarios_for("server"))[EXTENSIONS]
+            tasks = [each for each in names if each.startswith("tasks-")]
+            return [one for each in tasks for one in await try_server(leg, wire, url, each)]
+    scenarios = await scenarios_for("client")
     scenarios[EXTENSIONS] += scenarios[OLDEST]
-    for wire in (*WIRES, EXTENSIONS):
-        wanted = [each for each in scenarios[wire] if only in (None, each)]
-        outcomes += [await try_client(leg, wire, scenario) for scenario in wanted]
-    return outcomes
+    wanted = [each for each in scenarios[wire] if only in (None, each)]
+    return [await try_client(leg, wire, scenario) for scenario in wanted]
 
 
 def differences(outcomes: Iterable[Outcome]) -> list[str]:
@@ -240,13 +262,13 @@ def section(outcomes: list[Outcome]) -> str:
         "by version of the protocol. The server is `tests/conformance/server.py`, made with the",
         "Python SDK. Written by `make conformance`.",
         "",
-        "| | " + " | ".join((*WIRES, "extensions and older")) + " |",
-        "| --- | --- | --- | --- |",
+        "| | " + " | ".join((*WIRES, "no version named", "extensions and older")) + " |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for leg, title in LEGS.items():
         cells = [
             cell([each for each in outcomes if (each.leg, each.wire) == (leg, wire)])
-            for wire in (*WIRES, EXTENSIONS)
+            for wire in COLUMNS
         ]
         lines.append(f"| {title} | {' | '.join(cells)} |")
     failed = [each for each in outcomes if each.failed]
@@ -265,18 +287,24 @@ async def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("legs", nargs="*", metavar="LEG", help=", ".join(LEGS))
     parser.add_argument("--only", metavar="SCENARIO", help="run one scenario")
+    parser.add_argument("--continue", action="store_true", dest="goes_on", help="an earlier run")
     options = parser.parse_args()
     outcomes: list[Outcome] = []
+    if options.goes_on and DONE.exists():
+        outcomes = msgspec.json.decode(DONE.read_bytes(), type=list[Outcome])
+    done = {(each.leg, each.wire) for each in outcomes}
     for leg in options.legs or LEGS:
-        ran = await run_leg(leg, options.only)
-        outcomes += ran
-        for wire in (*WIRES, EXTENSIONS):
-            of_wire = [each for each in ran if each.wire == wire]
-            sys.stdout.write(f"{LEGS[leg]}, {wire}: {cell(of_wire)}\n" if of_wire else "")
+        for wire in wires_of(leg):
+            ran = [] if (leg, wire) in done else await run_leg(leg, wire, options.only)
+            outcomes += ran
+            sys.stdout.write(f"{LEGS[leg]}, {wire}: {cell(ran)}\n" if ran else "")
             sys.stdout.flush()
+            if not options.only:
+                DONE.parent.mkdir(exist_ok=True)
+                DONE.write_bytes(msgspec.json.encode(outcomes))
     wrong = differences(outcomes)
     sys.stdout.writelines(f"{each}\n" for each in wrong)
-    if not options.legs and not options.only:
+    if {each.leg for each in outcomes} == set(LEGS) and not options.only:
         before = PAGE.read_text().partition(f"\n{HEADING}")[0]
         PAGE.write_text(f"{before}\n{section(outcomes)}")
     return 1 if wrong else 0

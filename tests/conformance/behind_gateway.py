@@ -10,26 +10,19 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
+import keyring
 import mcp
-import mcp_types as types
+from keyring.backends.null import Keyring as NoKeyring
 from mcp.client.stdio import StdioServerParameters
-from pydantic import ValidationError
 
-from tests.conformance.client import CALLS, CONTEXT, METADATA, SCENARIO
-from transom.check.schemas import fitting_arguments
+from tests.conformance.client import CONTEXT, METADATA, SCENARIO, WITHOUT_USER, login
+from tests.conformance.sdk_client import MODE, fill_in, use
+from transom.gateway import Gateway, ServerConfig
 
 ROOT = Path(__file__).parents[2]
 AGREES = f"{sys.executable} -m tests.conformance.agreeing_user %s"
 """A browser whose user agrees to every login."""
-
-
-async def fill_in(_: object, asked: types.ElicitRequestParams) -> types.ElicitResult:
-    """Answer a form with its defaults."""
-    schema: dict[str, Any] = getattr(asked, "requested_schema", {})
-    content = {name: each.get("default", True) for name, each in schema["properties"].items()}
-    return types.ElicitResult(action="accept", content=content)
 
 
 async def log_in(url: str, environment: dict[str, str]) -> None:
@@ -43,35 +36,33 @@ async def log_in(url: str, environment: dict[str, str]) -> None:
     await process.wait()
 
 
+async def serve(url: str) -> None:
+    """Be the gateway of a program that logs in without a user."""
+    keyring.set_keyring(NoKeyring())
+    server = ServerConfig(name="suite", url=url, client=await login(url))
+    async with Gateway([server]) as gateway:
+        await gateway.serve_stdio()
+
+
 async def main(url: str, state: Path) -> None:
-    newer = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "") >= "2026"
     environment = os.environ | {
         "BROWSER": AGREES,
         "XDG_STATE_HOME": str(state),
         "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
     }
-    if "client_id" in CONTEXT or SCENARIO == "auth/basic-cimd":
+    words = ["-m", "transom", "gateway", "--url", url]
+    if SCENARIO in WITHOUT_USER:
+        words = ["-m", "tests.conformance.behind_gateway", "serve", url]
+    elif "client_id" in CONTEXT or SCENARIO == "auth/basic-cimd":
         await log_in(url, environment)
-    gateway = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "transom", "gateway", "--url", url],
-        cwd=ROOT,
-        env=environment,
-    )
-    mode = "auto" if newer else "legacy"
-    async with mcp.Client(gateway, mode=mode, elicitation_callback=fill_in) as agent:
-        tools = (await agent.list_tools()).tools
-        given = [(tool.name, fitting_arguments(tool.input_schema) or {}) for tool in tools]
-        if SCENARIO == "json-schema-2020-12-preservation":
-            [schema] = [t.input_schema for t in tools if t.name == "json_schema_2020_12_tool"]
-            given = [("json_schema_echo", {"schema": schema})]
-        for name, arguments in CALLS.get(SCENARIO) or given:
-            try:
-                await agent.call_tool(name, arguments)
-            except (mcp.MCPError, ValidationError) as error:  # what the suite thinks of it counts
-                sys.stderr.write(f"{name}: {error}\n")
+    gateway = StdioServerParameters(command=sys.executable, args=words, cwd=ROOT, env=environment)
+    async with mcp.Client(gateway, mode=MODE, elicitation_callback=fill_in) as agent:
+        await use(agent)
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(main(sys.argv[-1], Path(folder)))
+    if sys.argv[1] == "serve":
+        asyncio.run(serve(sys.argv[-1]))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            asyncio.run(main(sys.argv[-1], Path(folder)))

@@ -26,6 +26,8 @@ from transom.errors import TransomError
 
 SCENARIO = os.environ["MCP_CONFORMANCE_SCENARIO"]
 CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+ASSERTED = ("auth/enterprise-managed-authorization", "auth/wif-jwt-bearer")
+WITHOUT_USER = ("auth/client-credentials-jwt", "auth/client-credentials-basic", *ASSERTED)
 METADATA = "https://conformance-test.local/client-metadata.json"  # a client id, where supported
 ADD = ("add_numbers", {"a": 5, "b": 3})
 CALLED = CONTEXT.get("toolCalls", [])
@@ -52,21 +54,48 @@ async def agree(page: str) -> None:
             await browser.get(page)
 
 
+async def issuer_of(url: str) -> str:
+    """The issuer of a server's tokens, which a program would have in its configuration."""
+    base = httpx2.URL(url)
+    async with httpx2.AsyncClient() as http:
+        found = await http.get(base.join(f"/.well-known/oauth-protected-resource{base.path}"))
+    return found.json()["authorization_servers"][0]
+
+
+async def assertion(issuer: str, server: str) -> str:
+    """Who logs in: what the suite's workload has, or what the user's employer says."""
+    if "valid_jwt" in CONTEXT:
+        return CONTEXT["valid_jwt"]
+    kinds = "urn:ietf:params:oauth:token-type:"
+    exchange = {
+        "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "client_id": CONTEXT["idp_client_id"],
+        "subject_token": CONTEXT["idp_id_token"],
+        "subject_token_type": f"{kinds}id_token",
+        "requested_token_type": f"{kinds}id-jag",
+        "audience": issuer,
+        "resource": server,
+    }
+    async with httpx2.AsyncClient() as http:
+        answer = await http.post(CONTEXT["idp_token_endpoint"], data=exchange)
+    return answer.json()["access_token"]
+
+
 async def login(url: str) -> OAuthClient:
     """The client for logins of a scenario."""
     if "client_id" not in CONTEXT:
         return OAuthClient(id=METADATA)
-    if not SCENARIO.startswith("auth/client-credentials"):
-        return OAuthClient(id=CONTEXT["client_id"], secret=CONTEXT.get("client_secret"))
-    base = httpx2.URL(url)
-    async with httpx2.AsyncClient() as http:  # a program would have it in its configuration
-        found = await http.get(base.join(f"/.well-known/oauth-protected-resource{base.path}"))
+    id, secret = CONTEXT["client_id"], CONTEXT.get("client_secret")
+    if SCENARIO in ASSERTED:
+        return OAuthClient(id=id, secret=secret, issuer=await issuer_of(url), assertion=assertion)
+    if SCENARIO not in WITHOUT_USER:
+        return OAuthClient(id=id, secret=secret)
     return OAuthClient(
-        id=CONTEXT["client_id"],
-        secret=CONTEXT.get("client_secret"),
+        id=id,
+        secret=secret,
         private_key=CONTEXT.get("private_key_pem"),
         algorithm=CONTEXT.get("signing_algorithm", "ES256"),
-        issuer=found.json()["authorization_servers"][0],
+        issuer=await issuer_of(url),
         client_credentials=True,
     )
 

@@ -43,6 +43,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Field
 
+from tests.conformance.task_tools import Tasks
 from transom.serving import listen
 
 PICTURE = (
@@ -55,6 +56,7 @@ server = MCPServer(
     "conformance",
     version="1",
     log_level="CRITICAL",
+    extensions=[Tasks()],
     request_state_security=RequestStateSecurity(keys=[b"a key of the conformance server's tests"]),
 )
 

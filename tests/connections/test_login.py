@@ -155,6 +155,44 @@ async def test_a_client_with_a_key_signs_who_it_is_for_its_issuer_alone() -> Non
         assert not other.identified
 
 
+@pytest.mark.parametrize("secret", ["p%st", None])
+async def test_an_assertion_of_another_issuer_is_a_login_without_the_user(
+    secret: str | None,
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def employer(issuer: str, server: str) -> str:
+        asked.append((issuer, server))
+        return "signed"
+
+    async with Taking(None) as site, Taking(None) as other:
+        client = OAuthClient(id="us", secret=secret, issuer=site.origin, assertion=employer)
+        assert await greet(site.url, client=client, scope="read") == "Hello, Ada"
+        [(header, form)] = site.identified
+        assert header == (BASIC if secret else "")
+        assert asked == [(site.origin, site.url)]
+        assert form == {
+            "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            "assertion": "signed",
+            "client_id": "us",
+            "resource": site.url,
+            "scope": "read",
+        }
+        assert "the client is for" in await refusal(other.url, client=client)
+        assert len(asked) == 1
+
+
+async def test_a_login_without_its_assertion_fails_and_says_why() -> None:
+    async def employer(issuer: str, server: str) -> str:
+        raise LookupError("the employer's page is closed")
+
+    async with Taking(None) as site:
+        client = OAuthClient(id="us", issuer=site.origin, assertion=employer)
+        text = await refusal(site.url, client=client)
+        assert "there is no assertion for it: the employer's page is closed" in text
+        assert not site.identified
+
+
 async def test_the_secret_of_a_client_goes_to_no_other_issuer() -> None:
     async with Taking(None) as site:
         client = OAuthClient(id="us", secret="pst", issuer="https://issuer.example")
@@ -171,6 +209,8 @@ async def test_the_secret_of_a_client_goes_to_no_other_issuer() -> None:
         {"client_credentials": True, "issuer": "https://i.example"},
         {"client_credentials": True, "issuer": "https://i", "secret": "s", "private_key": "k"},
         {"private_key": "k"},
+        {"assertion": greet},
+        {"assertion": greet, "issuer": "https://i", "client_credentials": True, "secret": "s"},
     ],
 )
 def test_a_client_that_could_not_log_in_is_refused_when_it_is_made(options: Any) -> None:

@@ -23,7 +23,7 @@ ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 def headers_for(method: str, params: dict[str, Any] | None, **more: str) -> dict[str, str]:
     named = params or {}
-    name = named.get("uri") or named.get("name")
+    name = named.get("uri") or named.get("name") or named.get("taskId")
     return {
         **BOTH,
         "mcp-protocol-version": "2026-07-28",
@@ -211,6 +211,20 @@ async def test_a_request_that_is_not_what_its_headers_say_is_refused(
         answer = await http.post(url, json=message, headers=headers)
         assert answer.status_code == 400
         assert (answer.json()["id"], answer.json()["error"]["code"]) == (3, code)
+        assert not served.principals
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+async def test_a_request_about_a_task_that_its_header_does_not_name_is_refused(method: str) -> None:
+    async with gateway(in_memory(chatty())) as (url, served), httpx2.AsyncClient() as http:
+        params = stamped({"taskId": "one"})
+        for headers in (
+            headers_for(method, params, **{"mcp-name": "other"}),
+            headers_for(method, None),
+        ):
+            message = {"jsonrpc": "2.0", "id": 3, "method": method, "params": params}
+            answer = await http.post(url, json=message, headers=headers)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
         assert not served.principals
 
 

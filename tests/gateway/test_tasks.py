@@ -201,6 +201,19 @@ async def test_a_servers_task_of_the_extension_opens_its_view_when_it_has_a_resu
         assert len(at.shop.made) == 1
 
 
+async def test_a_task_that_nobody_has_is_unknown_and_tasks_need_the_extension():
+    unknown = {"taskId": "nobody's"}
+    async with gateway() as older:
+        assert (await older.ask("tasks/get", unknown))["code"] == -32602
+    async with gateway(**MODERN) as newer:
+        assert (await newer.ask("tasks/get", unknown))["code"] == -32602
+    async with gateway(modern=True) as without:
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+            error = await without.ask(method, unknown)
+            required = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+            assert (error["code"], error["data"]) == (-32021, required)
+
+
 async def test_servers_are_not_asked_about_the_tasks_of_views():
     view = Worker()
     async with gateway(setup=view, **MODERN) as at:

@@ -442,7 +442,7 @@ class _Renewal:
                         raise self._failure(self._answer, "try again later")
                 else:
                     refreshing = False
-                    if self._options.client is None or not self._options.client.client_credentials:
+                    if self._options.client is None or not self._options.client.asks_nobody:
                         await self._prepare_to_ask(challenge)
                     elif _wants_more(challenge):  # there is nobody to see what it would be for
                         raise NotConnected(self._advice(challenge))

@@ -1,9 +1,9 @@
-"""The OAuth flows that get a login: of the user, or of a program that logs in as itself.
+"""The OAuth flows that get a login: of the user, or of a program that asks nobody.
 
 1. The SDK's clients are the flows. This module chooses one, and how its client identifies itself.
 2. A client that was registered by hand sends its secret as the issuer supports it: in the header
    `Authorization`, unless the issuer, or the client's registration there, wants it in the body.
-3. A secret or a key is only used at the issuer that it was given for.
+3. A secret, a key or an assertion is only used at the issuer that it was given for.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mcp.client.auth import OAuthClientProvider, OAuthFlowError, TokenStorage
 from mcp.client.auth.oauth2 import OAuthContext
 from mcp.client.auth.utils import issuers_match
 from mcp.shared.auth import (
+    JWT_BEARER_GRANT_TYPE,
     AuthorizationCodeResult,
     OAuthClientInformationFull,
     OAuthClientMetadata,
@@ -57,8 +58,8 @@ def flow_for(
         show_page: shows the user a login page.
         wait_for_code: what the page led the browser back with.
     """
-    if client is not None and client.client_credentials:
-        return _client_credentials(server, client, storage)
+    if client is not None and client.asks_nobody:
+        return _flow_without_user(server, client, storage)
     return _UserFlow(
         client,
         server,
@@ -85,7 +86,7 @@ class _UserFlow(OAuthClientProvider):
         return await super()._perform_authorization()
 
 
-def _client_credentials(
+def _flow_without_user(
     server: str, client: OAuthClient, storage: TokenStorage
 ) -> OAuthClientProvider:
     # Loads what signs tokens, which takes as long as the rest of the SDK.
@@ -107,9 +108,27 @@ def _client_credentials(
         )
 
     class SecretFlow(ClientCredentialsOAuthProvider):
+        async def _initialize(self) -> None:
+            await super()._initialize()
+            self.context.client_info = registered(client)  # with an assertion, maybe no secret
+
         async def _perform_authorization(self) -> httpx2.Request:
             _identify(self.context, client)
-            return await super()._perform_authorization()
+            if client.assertion is None:
+                return await super()._perform_authorization()
+            return await self._present(client.assertion)
+
+        async def _present(self, assertion: Callable[[str, str], Awaitable[str]]) -> httpx2.Request:
+            resource = self.context.get_resource_url()
+            try:
+                signed = await assertion(client.issuer or "", resource)
+            except Exception as error:
+                raise OAuthFlowError(f"there is no assertion for it: {error}") from error
+            form = {"grant_type": JWT_BEARER_GRANT_TYPE, "assertion": signed, "resource": resource}
+            if scope := self.context.client_metadata.scope:
+                form["scope"] = scope
+            data, headers = self.context.prepare_token_auth({**form, "client_id": client.id}, {})
+            return httpx2.Request("POST", self._get_token_endpoint(), data=data, headers=headers)
 
     return SecretFlow(server, storage, client.id, client.secret or "", issuer=client.issuer)
 

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from transom.connections.oauth_client import OAuthClient
 from transom.errors import UsageError
 from transom.gateway.jsonc import read_object
 from transom.host.view_settings import Opening, Reuse
@@ -53,6 +54,10 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     ask: Callable[[str], object] | None = None
     """Shows the user the server's login page; None if nobody can be asked."""
+    client: OAuthClient | None = None
+    """The client for logins at the server's issuer, as for a `RemoteServer`."""
+    scope: str | None = None
+    """The scopes that a login asks for; by default what the server needs."""
     open_views: Mapping[str, Opening] = msgspec.field(default_factory=dict[str, Opening])
     """Whether its tools open Views, by tool; `"*"` for the others."""
     reuse_views: Mapping[str, Reuse] = msgspec.field(default_factory=dict[str, Reuse])

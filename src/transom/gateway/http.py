@@ -88,7 +88,12 @@ _ACCEPTED = {
     "DELETE": (),
 }
 """The content types that a client must accept, by HTTP method."""
-_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAMED = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
 """Which member of the params the header Mcp-Name repeats, by method."""
 _MIN_TOKEN = 16
 _SESSIONS_END_WITHIN = 15.0

@@ -78,7 +78,15 @@ def connect_to(server: ServerConfig) -> Connect:
 
     async def connect() -> Channel:
         if server.url is not None:
-            return await reach_remote(RemoteServer(server.url, server.headers, server.ask))
+            return await reach_remote(
+                RemoteServer(
+                    server.url,
+                    server.headers,
+                    server.ask,
+                    client=server.client,
+                    scope=server.scope,
+                )
+            )
         if server.command is None:
             raise UsageError(f"Server {server.name} has neither a command nor a URL")
         return await ServerProcess.start(server.command, env=server.env, cwd=server.cwd)

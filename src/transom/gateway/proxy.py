@@ -493,8 +493,9 @@ class Proxy:
             return await self._views.tasks.answer(request)
         task = None if id is None else self._tasks.get(id)
         if task is None or id is None:
-            only = self._members.only
-            able = [each for each in self._members.able() if each is only or each.has_tasks]
+            able = [each for each in self._members.able() if each.has_tasks]
+            if not able:  # then the only tasks that a client knows of are those of Views
+                return await self._views.tasks.answer(request)
             return await self._members.forward_any(request, able, only=None)
         answer = await self._members.forward(request, task.server)
         if task.call is None or task.opens is None:
