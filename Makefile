@@ -103,9 +103,10 @@ compat: ## show the official example servers' Views in Chromium and write docs/c
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m scripts.compat $(ARGS)
 
-conformance: ## run the official conformance suite and write its table; ARGS name legs: ARGS="url host"
-	@scripts/setup python conformance
+conformance: ## run the official conformance suite and others', and write their tables; ARGS name legs: ARGS="url host"
+	@scripts/setup python conformance inspectors
 	@$(PYTHON_IN_VENV) -m scripts.conformance $(ARGS)
+	@$(if $(ARGS),,$(PYTHON_IN_VENV) -m scripts.inspectors)
 
 dist: ## build wheel, sdist and npm package, install the wheel into an empty environment, run the demo
 	@scripts/setup python node chromium

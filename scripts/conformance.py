@@ -282,6 +282,14 @@ def section(outcomes: list[Outcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write_section(text: str) -> None:
+    """Replace a part of the page, or add it at the end."""
+    title = text.partition("\n")[0]
+    before, _, after = PAGE.read_text().partition(f"\n{title}\n")
+    _, heading, after = after.partition("\n## ")
+    PAGE.write_text(f"{before}\n{text}{heading}{after}")
+
+
 async def main() -> int:
     """Run the legs; how many scenarios did not come out as expected."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -305,8 +313,7 @@ async def main() -> int:
     wrong = differences(outcomes)
     sys.stdout.writelines(f"{each}\n" for each in wrong)
     if {each.leg for each in outcomes} == set(LEGS) and not options.only:
-        before = PAGE.read_text().partition(f"\n{HEADING}")[0]
-        PAGE.write_text(f"{before}\n{section(outcomes)}")
+        write_section(section(outcomes))
     return 1 if wrong else 0
 
 

@@ -152,7 +152,7 @@ def test_every_declared_python_package_is_pinned():
     assert names - pinned == set()
 
 
-@pytest.mark.parametrize("folder", [".", "tests/servers", "tests/conformance"])
+@pytest.mark.parametrize("folder", [".", "tests/servers", "tests/conformance", "tests/inspectors"])
 def test_the_npm_lock_files_name_no_address(folder: str):
     lock = (ROOT / folder / "package-lock.json").read_text()
     assert '"integrity"' in lock

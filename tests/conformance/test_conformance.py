@@ -1,7 +1,17 @@
 """Some scenarios of the official conformance suite; `make conformance` runs all of them."""
 
 import pytest
-from scripts.conformance import LEGS, WIRES, Outcome, differences, server_of, try_client, try_server
+from scripts.conformance import (
+    EXTENSIONS,
+    LEGS,
+    WIRES,
+    Outcome,
+    differences,
+    server_of,
+    try_client,
+    try_server,
+    wires_of,
+)
 
 from tests.conformance.expected import FAILURES
 
@@ -31,9 +41,29 @@ async def test_a_host_passes_as_a_client(wire: str, scenario: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.processes
+@pytest.mark.parametrize("leg", ["sdk", "behind"])
 @pytest.mark.parametrize("wire", WIRES)
-async def test_the_sdks_client_passes_through_the_gateway(wire: str) -> None:
-    assert await try_client("sdk", wire, "tools_call") == Outcome("sdk", wire, "tools_call", (), ())
+async def test_the_sdks_client_passes_alone_and_through_the_gateway(leg: str, wire: str) -> None:
+    assert await try_client(leg, wire, "tools_call") == Outcome(leg, wire, "tools_call", (), ())
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+@pytest.mark.parametrize("leg", ["host", "behind"])
+@pytest.mark.parametrize(
+    "scenario", ["auth/enterprise-managed-authorization", "auth/wif-jwt-bearer"]
+)
+async def test_a_login_by_an_assertion_passes(leg: str, scenario: str) -> None:
+    assert await try_client(leg, EXTENSIONS, scenario) == Outcome(leg, EXTENSIONS, scenario, (), ())
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+@pytest.mark.parametrize("scenario", ["tasks-lifecycle", "tasks-capability-negotiation"])
+async def test_the_tasks_of_views_pass(scenario: str) -> None:
+    async with server_of("views") as url:
+        [outcome] = await try_server("views", EXTENSIONS, url, scenario)
+        assert outcome == Outcome("views", EXTENSIONS, scenario, (), ())
 
 
 def test_an_unexpected_pass_is_an_error_as_an_unexpected_failure_is(
@@ -52,6 +82,7 @@ def test_an_unexpected_pass_is_an_error_as_an_unexpected_failure_is(
 
 
 def test_every_expected_failure_has_a_leg_and_a_reason() -> None:
-    for (leg, _, _), reason in FAILURES.items():
+    for (leg, wire, _), reason in FAILURES.items():
         assert leg in LEGS
+        assert wire in wires_of(leg)
         assert reason
