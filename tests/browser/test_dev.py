@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import re
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +15,7 @@ from playwright.async_api import Page as BrowserPage
 from playwright.async_api import expect
 
 import transom.cli.dev as dev_command
-from tests.browser.hosting import User, inside, lasting_browser
+from tests.browser.hosting import User, inside, lasting_browser, processes
 from tests.browser.test_stage_views import AXE, SERIOUS
 from tests.dev.test_files import save
 from transom.cli.options import COMMANDS
@@ -153,8 +155,19 @@ async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
         await expect(view_in(page).locator("#input")).to_contain_text("First")
         await expect(page.locator("#failure")).not_to_be_visible()
 
+        # One that is killed is there again by itself, and the page says what happened meanwhile.
+        await page.evaluate("""() => {
+          const note = () => { document.title = document.getElementById("failure").textContent; };
+          new MutationObserver(note).observe(document.getElementById("failure"),
+            { childList: true });
+        }""")
+        os.kill(processes(str(tmp_path / "shop.py"))[0], signal.SIGKILL)
+        await expect(page).to_have_title(re.compile("The server ended.*It was ended by SIGKILL"))
+        await expect(page.locator("#failure")).not_to_be_visible()
+        await expect(page.locator("#server")).to_have_attribute("data-state", "running")
+
         # Its input is streamed, as a model writes it.
-        await page.get_by_label("Stream the input").check()
+        await page.get_by_label("Input").select_option("streamed")
         await page.get_by_role("button", name="Call", exact=True).click()
         await expect(view_in(page).locator("body")).to_have_attribute("title", "partial")
         await expect(view_in(page).locator("#input")).to_contain_text("First")
@@ -295,7 +308,7 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
 async def test_a_page_that_does_not_connect_is_explained_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with developed(tmp_path, monkeypatch) as (user, _):
+    async with developed(tmp_path, monkeypatch, accept_downloads=True) as (user, _):
         page, blank = user.page, user.page.locator("#diagnosis")
         await call_show(page, "First")
         silent = PAGE.replace("app.connect();", "")
@@ -305,6 +318,14 @@ async def test_a_page_that_does_not_connect_is_explained_beside_it(
         save(tmp_path / "page.html", PAGE.replace("const app", "const app = = 1; const app"))
         await expect(blank).to_contain_text("has a syntax error", timeout=60_000)
         await expect(page.locator("#middle")).not_to_contain_text("tell the author")
+        save(tmp_path / "page.html", '{"this": "is no page"}')
+        failure = page.locator("#failure")
+        await expect(failure).to_contain_text("the page is not an HTML document", timeout=60_000)
+        await expect(blank).not_to_be_visible()
         save(tmp_path / "page.html", PAGE)
         await expect(view_in(page).locator("#input")).to_contain_text("First")
         await expect(blank).not_to_be_visible()
+        await page.get_by_text("More", exact=True).click()
+        async with page.expect_download(timeout=60_000) as saved:
+            await page.get_by_role("button", name="Screenshot").click()
+        assert (await (await saved.value).path()).read_bytes().startswith(b"\x89PNG")

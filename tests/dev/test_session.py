@@ -1,6 +1,7 @@
 """A session of `transom dev` without a browser: starting, calling, starting again."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,20 +12,27 @@ import pytest
 from mcp.server.mcpserver import Context, MCPServer
 
 from tests.dev.test_files import save
+from tests.ports import reserved_port
+from transom.channel import Channel
 from transom.check.causes import Cause
 from transom.check.doctor import Diagnosis
 from transom.check.facts import TrialCall
 from transom.cli import parse_target
+from transom.connections.in_memory import connect_in_memory
+from transom.connections.targets import ServerOpener
 from transom.dev.session import DevSession, DevTarget
+from transom.errors import NotConnected, TransomError
 from transom.server import Views
 from transom.types import ToolResult
 
 ENDING = """
 import os
+import socket
 from pathlib import Path
 from mcp.server.mcpserver import MCPServer
 from transom.server import Views
 
+port = socket.create_server(("127.0.0.1", PORT))  # one server at a time can have it
 ENDED = Path(__file__).with_name("ended.txt")
 views = Views()
 page = views.add("ui://fast/page.html", html="<!doctype html><title>Fast</title>")
@@ -182,7 +190,7 @@ async def test_a_view_that_does_not_connect_is_diagnosed_without_another_call(
         about: dict[str, Any] = {"tool": "show", "uri": None, "host": "plain", "notes": []}
         return Diagnosis(**about, causes=[cause], page=page)
 
-    monkeypatch.setattr("transom.dev.doctor._CONNECTS_WITHIN", 0)
+    monkeypatch.setattr("transom.dev.doctor._CONNECTS_WITHIN", 0.1)
     monkeypatch.setattr("transom.dev.doctor.diagnose", diagnose)
     async with developed(shop()) as author:
         await author.server("running")
@@ -333,13 +341,14 @@ async def test_a_broken_file_is_shown_until_a_save_fixes_it_and_a_server_that_en
 ) -> None:
     file = tmp_path / "fast.py"
     file.write_text("def broken(:\n")
+    source = ENDING.replace("PORT", str(reserved_port()))
     async with developed(parse_target(str(file)), tmp_path) as author:
         failed = await author.server("failed")
         assert "SyntaxError" in failed["reason"]
         assert 'fast.py", line 1' in failed["output"]
         assert "def broken(:" in failed["output"]
         assert "transom" not in failed["output"].replace(str(tmp_path), "")
-        save(file, ENDING)
+        save(file, source)
         await author.until("log", name="findings", clear=True)  # of what was there before
         tools = await author.until("panel", name="tools")
         assert [tool["name"] for tool in tools["value"]] == ["end", "fail", "ended"]
@@ -357,6 +366,31 @@ async def test_a_broken_file_is_shown_until_a_save_fixes_it_and_a_server_that_en
         author.ask("call", tool="ended", call="two")
         done = (await author.until("panel", name="call", state="done"))["value"]
         assert done["result"]["content"][0]["text"] == "."
-        save(file, ENDING + "\n")
+        save(file, source + "\n")
         await author.server("lost")
         assert (tmp_path / "ended.txt").read_text() == ".."
+
+
+async def test_a_port_that_is_taken_is_said_and_the_server_of_a_url_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        target = DevTarget("shop", "shop.py", shop())
+        with pytest.raises(TransomError, match=f"Port {port} of 127.0.0.1 cannot be used"):
+            await DevSession(target, None, ephemeral=True, ports=(port, 0)).run()
+    monkeypatch.setattr("transom.dev.session._PAUSE", 0.01)
+    server, tried = shop(), 0
+
+    async def connect() -> Channel:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            raise NotConnected("127.0.0.1:8000 answers, but not as an MCP server")
+        return await connect_in_memory(server)
+
+    async with developed(ServerOpener(connect, "url")) as author:
+        failed = await author.server("failed")
+        assert failed["reason"] == "127.0.0.1:8000 answers, but not as an MCP server"
+        assert failed["retried"]
+        await author.server("running")

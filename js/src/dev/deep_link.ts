@@ -10,9 +10,21 @@ export interface Place {
   mode?: string;
   locale?: string;
   zone?: string;
+  height?: string;
+  inset?: string;
 }
 
-const WORDS = ["tool", "tab", "theme", "width", "mode", "locale", "zone"] as const;
+const WORDS = [
+  "tool",
+  "tab",
+  "theme",
+  "width",
+  "mode",
+  "locale",
+  "zone",
+  "height",
+  "inset",
+] as const;
 
 /** Read a fragment; what it gets wrong is left out. */
 export function readPlace(fragment: string): Place {

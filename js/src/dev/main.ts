@@ -23,6 +23,8 @@ interface ServerState {
   output?: string;
   changed?: string[];
   ms?: number;
+  /** Whether one that failed is started again by itself. */
+  retried?: boolean;
 }
 
 const ENDED = "transom dev has ended. Start it again, and this page continues at its new address.";
@@ -125,22 +127,26 @@ host.onPanel("target", ({ name, shown }: { name: string; shown: string }) => {
   document.title = `${name} – transom dev`;
 });
 host.onPanel("server", (server: ServerState) => {
-  const { state, reason = "", output = "", ms, changed = [] } = server;
+  const { state, reason = "", output = "", ms, changed = [], retried } = server;
   const status = byId("server");
   status.dataset.state = state;
   const about = changed.length > 0 ? ` (${changed.join(", ")})` : "";
   status.textContent = `${WORDS[state]}${about}${ms === undefined ? "" : `, up in ${(ms / 1000).toFixed(1)} s`}`;
   const failure = byId("failure");
-  failure.hidden = state !== "failed" && state !== "lost";
+  if (state === "starting") return; // what is wrong stays in sight until it is mended
+  failure.hidden = state === "running";
   if (failure.hidden) return;
-  const again = "It is started again when you save a file.";
+  const byItself = state === "lost" || retried === true;
+  const again = byItself
+    ? "It is tried again by itself."
+    : "It is started again when you save a file, or press Restart.";
   failure.replaceChildren(
     element("h2", { text: state === "failed" ? "The server does not start" : "The server ended" }),
-    element("p", { text: reason }),
+    element("p", { text: reason.charAt(0).toUpperCase() + reason.slice(1) }),
     ...(output
       ? [element("pre", { tabindex: "0", "aria-label": "Its output", text: output })]
       : []),
-    element("p", { class: "note", text: state === "failed" ? again : "It is started again." }),
+    element("p", { class: "note", text: again }),
   );
 });
 host.onPanel("dropped", (dropped: Record<string, number>) => {

@@ -12,7 +12,7 @@ const RESIZED_AFTER = 150; // milliseconds without another size
 const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
 const input = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
 
-type Choices = Pick<Place, "theme" | "width" | "mode" | "locale" | "zone">;
+type Choices = Omit<Place, "tool" | "args" | "tab">;
 
 /** The controls of the toolbar, by what a link calls them. */
 const CONTROLS: Record<keyof Choices, string> = {
@@ -21,6 +21,8 @@ const CONTROLS: Record<keyof Choices, string> = {
   mode: "mode",
   locale: "locale",
   zone: "zone",
+  height: "max-height",
+  inset: "safe-area",
 };
 
 export class HostControls {
@@ -28,6 +30,7 @@ export class HostControls {
   readonly #place = byId("views");
   readonly #dark = matchMedia("(prefers-color-scheme: dark)");
   #container: Container = {}; // of the chosen host
+  #placed: Element | null = null; // the View that was given the chosen mode
   #resizing: ReturnType<typeof setTimeout> | undefined;
 
   /** `onChanged` is called with what the author chose. */
@@ -42,6 +45,20 @@ export class HostControls {
     select("mode").addEventListener("change", () => {
       this.#setMode();
     });
+    // A View that opens gets the chosen mode; what the user or the View makes of it is then shown.
+    host.onPanel("view", (view: { state: string } | null) => {
+      const shown = this.#place.querySelector("transom-view");
+      if (view?.state !== "live" || shown === this.#placed) return;
+      this.#placed = shown;
+      if (select("mode").value !== "") this.#setMode();
+    });
+    new MutationObserver((changes) => {
+      if (!(this.#placed instanceof View) || !changes.some(({ target }) => target === this.#placed))
+        return;
+      const { mode } = this.#placed;
+      select("mode").value = mode === "inline" ? "" : mode;
+      onChanged(this.choices);
+    }).observe(this.#place, { subtree: true, attributeFilter: ["data-mode"] });
     this.#dark.addEventListener("change", () => {
       this.send();
     });

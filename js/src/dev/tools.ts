@@ -75,6 +75,16 @@ function summaryOf({ state, ms, error, result }: ShownCall): string {
   return [text.replace(/\s+/g, " ").slice(0, MAX_SUMMARY), time].filter(Boolean).join(", ");
 }
 
+/** How the View gets the arguments: with the call, or before it, piece by piece or at every key. */
+type Input = "whole" | "streamed" | "typed";
+
+const INPUTS: [Input, string][] = [
+  ["whole", "with the call"],
+  ["streamed", "streamed, as a model writes it"],
+  ["typed", "as I type"],
+];
+const TYPED_AFTER = 60; // milliseconds without another key
+
 let calls = 0;
 
 export class Tools {
@@ -90,7 +100,8 @@ export class Tools {
   #schema = ""; // that the form was made from
   #running = "";
   #cancel: HTMLButtonElement | undefined;
-  #isStreamed = false;
+  #input: Input = "whole";
+  #typing: ReturnType<typeof setTimeout> | undefined;
 
   /**
    * `onChosen` is called with the tool that is shown, and its arguments; `showResult` when the author
@@ -126,6 +137,7 @@ export class Tools {
     });
     places.form.addEventListener("input", () => {
       this.#remember();
+      this.#type();
     });
     places.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -181,13 +193,13 @@ export class Tools {
     const form = new ArgumentForm(tool.inputSchema, args ?? this.#saved.last(tool.name));
     this.#form = form;
     const raw = element("input", { type: "checkbox", id: "as-json" });
-    const stream = element("input", { type: "checkbox", id: "streamed" });
-    const streamLabel = element("label", { for: "streamed", text: "Stream the input" });
-    streamLabel.title = "The View gets the arguments piece by piece, as a model writes them";
-    stream.checked = this.#isStreamed;
-    stream.addEventListener("change", () => {
-      this.#isStreamed = stream.checked;
+    const input = element("select", { id: "input-mode" });
+    for (const [value, text] of INPUTS) input.append(element("option", { value, text }));
+    input.value = this.#input;
+    input.addEventListener("input", () => {
+      this.#input = input.value as Input;
     });
+    const inputLabel = element("label", { for: "input-mode" }, "Input ", input);
     const problem = element("p", { class: "problem", role: "alert", id: "form-problem" });
     raw.addEventListener("change", () => {
       problem.textContent = form.setJson(raw.checked) ?? "";
@@ -217,7 +229,7 @@ export class Tools {
         { class: "row choices" },
         raw,
         element("label", { for: "as-json", text: "Edit as JSON" }),
-        ...(tool.shape === "opens" ? [stream, streamLabel] : []),
+        ...(tool.shape === "opens" ? [inputLabel] : []),
       ),
       this.#saved.element(tool.name),
       folded("Definition", () => [jsonBlock(tool, `Definition of ${tool.name}`)]),
@@ -232,6 +244,25 @@ export class Tools {
     this.#onChosen(this.#chosen, entered.value);
   }
 
+  /** Show the View what is entered so far, where the author wants that. */
+  #type(): void {
+    clearTimeout(this.#typing);
+    if (this.#input !== "typed" || this.#find(this.#chosen)?.shape !== "opens") return;
+    this.#typing = setTimeout(() => {
+      const entered = this.#form?.read();
+      if (!entered || !("value" in entered)) return;
+      this.#request("type", { tool: this.#chosen, arguments: entered.value });
+    }, TYPED_AFTER);
+  }
+
+  /** Ask for something, and say beside the form why it is not done. */
+  #request(name: string, about: object): void {
+    this.#host.request(name, about).catch((error: unknown) => {
+      const problem = document.getElementById("form-problem");
+      if (problem) problem.textContent = (error as Error).message;
+    });
+  }
+
   /** Call the chosen tool with what is entered. */
   call(): void {
     const entered = this.#form?.read();
@@ -242,17 +273,13 @@ export class Tools {
       return;
     }
     problem.textContent = "";
+    clearTimeout(this.#typing);
     calls += 1;
-    const call = `call-${calls}`;
-    this.#host
-      .request("call", {
-        tool: this.#chosen,
-        arguments: entered.value,
-        call,
-        streamed: this.#isStreamed,
-      })
-      .catch((error: unknown) => {
-        problem.textContent = (error as Error).message;
-      });
+    this.#request("call", {
+      tool: this.#chosen,
+      arguments: entered.value,
+      call: `call-${calls}`,
+      streamed: this.#input === "streamed",
+    });
   }
 }

@@ -23,6 +23,8 @@ export interface Row {
   /** Milliseconds from the request to the answer. */
   ms?: number;
   problems: string[];
+  /** What a search looks in. It is made when the message comes: a search of 10,000 has no time for it. */
+  searched: string;
 }
 
 export interface Filter {
@@ -79,20 +81,28 @@ export function readRecord(text: string): { messages: Recorded[]; bad: number[] 
 export const writeRecord = (rows: readonly Row[]): string =>
   rows.map(({ entry }) => `${JSON.stringify(entry)}\n`).join("");
 
+function searchedOf({ entry, method, problems }: Row): string {
+  const { name, message, text = "" } = entry;
+  const content = message === undefined ? text : JSON.stringify(message);
+  const found = `${method} ${name} ${problems.join(" ")} ${content}`;
+  return found.slice(0, MAX_SEARCHED).toLowerCase();
+}
+
 export class TrafficLog {
   rows: Row[] = [];
   /** How many have problems. */
   bad = 0;
   readonly #waiting = new Map<string, Row>(); // requests without an answer
   readonly #begun = new Map<string, Set<string>>(); // what each View has been sent, or has sent
-  readonly #texts = new WeakMap<Row, string>();
 
   add(entries: readonly Recorded[]): void {
     for (const entry of entries) this.#add(entry);
     const tooMany = this.rows.length - MAX_ROWS;
-    if (tooMany <= 0) return;
-    this.bad -= this.rows.slice(0, tooMany).filter(({ problems }) => problems.length > 0).length;
-    this.rows = this.rows.slice(tooMany);
+    if (tooMany > 0) {
+      this.bad -= this.rows.slice(0, tooMany).filter(({ problems }) => problems.length > 0).length;
+      this.rows = this.rows.slice(tooMany);
+    }
+    for (const row of this.rows.slice(-entries.length)) row.searched = searchedOf(row);
   }
 
   #add(entry: Recorded): void {
@@ -100,7 +110,7 @@ export class TrafficLog {
     const kind = kindOf(message);
     const given = isObject(message) ? message : {};
     const method = typeof given.method === "string" ? given.method : "";
-    const row: Row = { entry, kind, method, problems: [] };
+    const row: Row = { entry, kind, method, problems: [], searched: "" };
     if (kind === "request") this.#waiting.set(this.#key(entry, given, entry.from), row);
     else if (kind === "answer") this.#answer(row, given);
     if (entry.text !== undefined) row.problems.push("It is no JSON");
@@ -153,25 +163,13 @@ export class TrafficLog {
     this.#begun.clear();
   }
 
-  #textOf(row: Row): string {
-    let text = this.#texts.get(row);
-    if (text === undefined) {
-      const { name, message, text: other } = row.entry;
-      const content = message === undefined ? (other ?? "") : JSON.stringify(message);
-      const found = `${row.method} ${name} ${row.problems.join(" ")} ${content}`;
-      text = found.slice(0, MAX_SEARCHED).toLowerCase();
-      this.#texts.set(row, text);
-    }
-    return text;
-  }
-
   filtered({ text, leg, isBad }: Filter): Row[] {
     const wanted = text.trim().toLowerCase();
     return this.rows.filter(
       (row) =>
         (!leg || row.entry.leg === leg) &&
         (!isBad || row.problems.length > 0) &&
-        (!wanted || this.#textOf(row).includes(wanted)),
+        (!wanted || row.searched.includes(wanted)),
     );
   }
 

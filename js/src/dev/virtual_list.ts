@@ -4,12 +4,18 @@ import { element } from "../views_bundle.js";
 const ROW = 24; // pixels, as in dev.css
 const BEYOND = 10; // rows above and below what can be seen
 
+interface Drawn<Item> {
+  item: Item;
+  row: HTMLElement;
+}
+
 export class VirtualList<Item> {
   readonly element: HTMLElement;
   readonly #rows = element("div", { class: "rows", role: "presentation" });
   readonly #fill: (row: HTMLElement, item: Item) => void;
   readonly #onChosen: (item: Item) => void;
   #items: readonly Item[] = [];
+  #drawn = new Map<number, Drawn<Item>>(); // by index
   #chosen: Item | undefined;
   #isDue = false;
 
@@ -33,8 +39,9 @@ export class VirtualList<Item> {
     }).observe(this.element);
   }
 
-  /** Show these; the end stays in sight if it was. */
+  /** Show these, as they are now; the end stays in sight if it was. */
   show(items: readonly Item[]): void {
+    this.#drawn.clear();
     const { scrollTop, clientHeight } = this.element;
     const isAtEnd = scrollTop + clientHeight >= this.#items.length * ROW - ROW;
     this.#items = items;
@@ -80,26 +87,41 @@ export class VirtualList<Item> {
     });
   }
 
+  /** A row that stays in sight while the list is scrolled stays as it is: to make it takes time. */
   #drawNow(): void {
     const { scrollTop, clientHeight } = this.element;
     const from = Math.max(0, Math.floor(scrollTop / ROW) - BEYOND);
     const to = Math.min(this.#items.length, Math.ceil((scrollTop + clientHeight) / ROW) + BEYOND);
-    const shown: HTMLElement[] = [];
+    const drawn = new Map<number, Drawn<Item>>();
+    const kept = new Set<Element>();
     this.element.removeAttribute("aria-activedescendant");
     for (let index = from; index < to; index += 1) {
       const item = this.#items[index]!;
-      const row = element("div", { role: "option", id: `row-${index}`, class: "line" });
-      row.setAttribute("aria-posinset", String(index + 1));
+      const before = this.#drawn.get(index);
+      const row = before?.item === item ? before.row : this.#row(index, item);
       row.setAttribute("aria-setsize", String(this.#items.length));
-      row.style.top = `${index * ROW}px`;
       row.setAttribute("aria-selected", String(item === this.#chosen));
       if (item === this.#chosen) this.element.setAttribute("aria-activedescendant", row.id);
-      row.addEventListener("click", () => {
-        this.choose(item);
-      });
-      this.#fill(row, item);
-      shown.push(row);
+      drawn.set(index, { item, row });
+      kept.add(row);
     }
-    this.#rows.replaceChildren(...shown);
+    for (const row of [...this.#rows.children]) if (!kept.has(row)) row.remove();
+    this.#drawn = drawn;
+    let next = this.#rows.firstElementChild;
+    for (const { row } of drawn.values()) {
+      if (row === next) next = next.nextElementSibling;
+      else this.#rows.insertBefore(row, next);
+    }
+  }
+
+  #row(index: number, item: Item): HTMLElement {
+    const row = element("div", { role: "option", id: `row-${index}`, class: "line" });
+    row.setAttribute("aria-posinset", String(index + 1));
+    row.style.top = `${index * ROW}px`;
+    row.addEventListener("click", () => {
+      this.choose(item);
+    });
+    this.#fill(row, item);
+    return row;
   }
 }

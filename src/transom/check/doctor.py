@@ -316,13 +316,14 @@ class _Visit:
         """Wait for the handshake, as long as there is hope; whether it was completed."""
         ready = asyncio.ensure_future(view.bridge.initialized(timeout=self._wait))
         stuck = asyncio.ensure_future(self._stuck(view, opened))
-        await asyncio.wait({ready, stuck}, return_when=asyncio.FIRST_COMPLETED)
-        # A page that is stuck may be ready at the very same moment.
-        done = ready.done() and not ready.cancelled() and ready.exception() is None
-        for task in (ready, stuck):
-            task.cancel()
-        await asyncio.gather(ready, stuck, return_exceptions=True)
-        return done
+        try:
+            await asyncio.wait({ready, stuck}, return_when=asyncio.FIRST_COMPLETED)
+            # A page that is stuck may be ready at the very same moment.
+            return ready.done() and not ready.cancelled() and ready.exception() is None
+        finally:  # also when the diagnosis is not wanted any more
+            for task in (ready, stuck):
+                task.cancel()
+            await asyncio.gather(ready, stuck, return_exceptions=True)
 
     async def _stuck(self, view: ObservedView, opened: ViewBrowser) -> None:
         """Return when the page is loaded and does nothing more, or does not respond."""

@@ -47,10 +47,15 @@ def described_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     return [{**wire_tool(tool), "shape": shape_of(tool)} for tool in tools]
 
 
-def described_view(view: View, before: Mapping[str, Tool]) -> dict[str, Any]:
-    """A View and its tools: enabled, disabled or unavailable, and how they differ from `before`."""
+def described_view(
+    view: View, before: Mapping[str, Tool], unlisted: Mapping[str, str]
+) -> dict[str, Any]:
+    """A View and its tools: enabled, disabled or unavailable, and how they differ from `before`.
+
+    `unlisted`: why tools may be missing from its list.
+    """
     bridge, app = view.bridge, view.app
-    tools = [
+    tools: list[dict[str, Any]] = [
         {
             **wire_tool(tool),
             "state": "enabled",
@@ -64,11 +69,13 @@ def described_view(view: View, before: Mapping[str, Tool]) -> dict[str, Any]:
         {"name": each.name, "state": "disabled", "reason": each.reason}
         for each in view.disabled_tools
     ]
-    if bridge is not None:
-        tools += [
-            {"name": name or "more tools", "state": "unavailable", "reason": reason}
-            for name, reason in bridge.left_out.items()
-        ]
+    listed = {tool["name"] for tool in tools}
+    missing = {name: reason for name, reason in unlisted.items() if name not in listed}
+    missing |= {} if bridge is None else bridge.left_out
+    tools += [
+        {"name": name or "more tools", "state": "unavailable", "reason": reason}
+        for name, reason in missing.items()
+    ]
     return {
         "id": view.id,
         "state": view.state,

@@ -23,6 +23,7 @@ from transom.dev.page import DevPage
 from transom.drive.tools import DRIVE_TOOLS
 from transom.errors import TransomError
 from transom.host.host import Host
+from transom.host.open_views import USABLE
 from transom.host.policy import ApprovalRequest, Decision, Policy
 from transom.host.ui_resource import UIResource
 from transom.host.view import View
@@ -35,6 +36,7 @@ from transom.web.seat import Seat
 
 _MAX_TEXT = 2000
 _MAX_PLACES = 1000  # lines of pages whose place is known
+_MAX_UNLISTED = 50  # tools of a View whose lazy schema failed
 _PIECES, _BETWEEN_PIECES = 20, 0.06  # of arguments that are streamed, and seconds
 _WIDTH, _HEIGHT = 800, 900  # of a picture
 
@@ -86,6 +88,11 @@ class ServerRun:
         self._before: Mapping[str, Tool] = {}
         self._listed: Mapping[str, Tool] = {}
         self._is_current = False
+        self._unlisted: Recent[tuple[str, str], str] = Recent(
+            _MAX_UNLISTED
+        )  # why, by View and tool
+        self._typed: View | None = None  # whose call is still being written
+        self._typing = asyncio.Lock()
         self._places: Recent[tuple[str, int, int], dict[str, Any]] = Recent(_MAX_PLACES)
 
     async def start(self, target: Target) -> None:
@@ -172,6 +179,8 @@ class ServerRun:
         With `streamed`, its View gets the arguments piece by piece first.
         """
         shown = await self.host.list_tools()
+        if (view := self._being_typed(tool)) is not None:
+            return await self._call_typed(view, tool, arguments, on_progress)
         if any(each.name == tool.name for each in shown):
             call_id = token_hex(8)
             if streamed:
@@ -179,9 +188,53 @@ class ServerRun:
             return await self.host.call_tool(
                 tool.name, arguments, on_progress=on_progress, call_id=call_id
             )
+        return await self._request_call(tool, arguments, on_progress)
+
+    async def _request_call(
+        self, tool: Tool, arguments: dict[str, Any], on_progress: Callable[[Any], object]
+    ) -> ToolResult:
         params = {"name": tool.name, "arguments": arguments}
         raw = await self.server.request("tools/call", params, on_progress=on_progress)
         return ToolResult.from_wire(msgspec.json.decode(raw))
+
+    async def type_arguments(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        """Show a View the arguments of a call that is still being written; open it for the first.
+
+        Raises:
+            TransomError: the tool opens no View.
+        """
+        async with self._typing:
+            if (view := self._being_typed(tool)) is not None:
+                await view.send_partial_input(arguments)
+            else:
+                opening = self.host.open_view(self._name, tool.name, arguments, partial=True)
+                self._typed = await opening
+
+    def _being_typed(self, tool: Tool) -> View | None:
+        view = self._typed
+        if view is None or view.state not in USABLE or view.origin.tool.name != tool.name:
+            return None
+        return view
+
+    async def _call_typed(
+        self,
+        view: View,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: Callable[[Any], object],
+    ) -> ToolResult:
+        """Make the call that was typed, for the View that has its arguments so far."""
+        self._typed = None
+        await view.send_input(arguments)
+        try:
+            result = await self._request_call(tool, arguments, on_progress)
+        except BaseException as error:
+            is_failed = isinstance(error, TransomError)
+            await view.deliver(cancelled=str(error) if is_failed else "the call was cancelled")
+            raise
+        await view.deliver(result)
+        await view.opened()
+        return result
 
     async def _stream(self, tool: Tool, arguments: dict[str, Any], call_id: str) -> None:
         """Write the arguments piece by piece, once the View is there to be seen."""
@@ -281,7 +334,10 @@ class ServerRun:
         listed = {tool.name: tool for tool in view.tools}
         if listed != self._listed:
             self._before, self._listed = self._listed, listed
-        self._page.set("view", described_view(view, self._before))
+        unlisted = {
+            name: reason for (view_id, name), reason in self._unlisted.items() if view_id == view.id
+        }
+        self._page.set("view", described_view(view, self._before, unlisted))
 
     def _context_changed(self, _: View) -> None:
         if self._is_current:
@@ -296,6 +352,9 @@ class ServerRun:
     def _problem(self, view: View, problem: ViewProblem) -> None:
         if problem.kind == "blocked":  # a violation, which comes by another way
             return
+        if problem.kind == "schema" and problem.tool is not None:
+            self._unlisted[view.id, problem.tool] = problem.message
+            self._view_changed(view)
         details = msgspec.to_builtins(problem)
         if problem.is_in_page and problem.line is not None:
             details |= self._place(view.id, problem.line, problem.column or 1)

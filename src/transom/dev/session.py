@@ -2,8 +2,9 @@
 
 1. A save starts a new run (`ServerRun`) while the View of the old one stays. When the new server is
    there, it takes over, and the last call that opened a View is made again.
-2. A server that does not start is shown with its output, until a save fixes it. One that ends by
-   itself is started again, after a pause that doubles; its last call is not made again.
+2. A server that does not start is shown with its output, until a save fixes it; if it needs a port
+   that the old one has, it is started again without that. One that ends by itself is started again,
+   after a pause that doubles; its last call is not made again.
 3. A call can write files that count as saves: after some in a row that came during or right after
    a call, the call is not made again either.
 4. Nothing that the server or a View does ends the session.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import re
 import time
 from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
@@ -37,7 +39,7 @@ from transom.errors import ProtocolError, TransomError
 from transom.host.policy import Allow, ApprovalRequest, Decision, Deny
 from transom.host.view import View
 from transom.protocol.peer import Progress
-from transom.types import ToolResult
+from transom.types import Tool, ToolResult
 from transom.web.local_stage import OpenPage
 from transom.web.mounted_views import Violation
 from transom.web.seat import Seat
@@ -50,6 +52,7 @@ _RUNS_WELL = 10.0  # seconds after which its end is the first one again
 _SHOW_PROGRESS_EVERY = 0.1  # seconds
 _MAX_PROGRESS_TEXT = 500
 _AFTER_CALL = 1.0  # seconds in which a change may still come from a call
+_TAKEN = re.compile("address already in use|EADDRINUSE", re.IGNORECASE)  # a port
 _MAX_REPEATS = 4  # of a call, if each may come from the one before
 
 
@@ -117,6 +120,7 @@ class DevSession:
         requests = {
             "call": self._call,
             "cancel": self._cancel,
+            "type": self._type,
             "view_call": self._view_call,
             "surface": self._surface,
             "snapshot": self._snapshot,
@@ -207,7 +211,16 @@ class DevSession:
             raise
         except TransomError as error:
             await run.close()
-            await self._show_failure(error)
+            output = await self._starter.last_output()
+            before, self._run = self._run, None
+            if before is not None and _TAKEN.search(output):  # by the server that was there before
+                await before.close()
+                self._changed = changed
+                self._again.set()
+                return
+            if before is not None:
+                self._background.start(before.close())
+            self._show_failure(error, output)
             return
         before, self._run = self._run, run
         self._diagnoses.clear()
@@ -238,15 +251,12 @@ class DevSession:
         await asyncio.sleep(_RUNS_WELL)
         self._pause = _PAUSE
 
-    async def _show_failure(self, error: TransomError) -> None:
-        before, self._run = self._run, None
-        if before is not None:
-            self._background.start(before.close())
-        output = await self._starter.last_output()
-        reason = str(error.__cause__ or error)
+    def _show_failure(self, error: TransomError, output: str) -> None:
+        reason, is_retried = str(error.__cause__ or error), self._target.folder is None
         self.page.set("view", None)
-        self._show_server("failed", reason=reason, output=output)
-        if self._target.folder is None:
+        self._diagnoses.clear()
+        self._show_server("failed", reason=reason, output=output, retried=is_retried)
+        if is_retried:
             self._start_later()
 
     def _lost(self, reason: str) -> None:
@@ -281,11 +291,19 @@ class DevSession:
         self._repeats = 0
         return await self._make_call(msgspec.convert(arguments, CallRequest))
 
-    async def _make_call(self, call: CallRequest) -> dict[str, Any]:
-        run = self._current
-        tool = await run.server.tool(call.tool)
+    async def _type(self, arguments: dict[str, Any]) -> object:
+        call = msgspec.convert(arguments, CallRequest)
+        await self._current.type_arguments(await self._tool(call), call.arguments)
+        return None
+
+    async def _tool(self, call: CallRequest) -> Tool:
+        tool = await self._current.server.tool(call.tool)
         if tool is None:
             raise TransomError(f"The server has no tool {call.tool}")
+        return tool
+
+    async def _make_call(self, call: CallRequest) -> dict[str, Any]:
+        run, tool = self._current, await self._tool(call)
         if shape_of(tool) == "opens":
             self._last_view_call = call
             self._diagnoses.watch(run, self._profile)
