@@ -32,6 +32,10 @@ cases:
     ask: Look.
     expect: {page: Orders}
 """
+# Each line stands for ten times the one before: ten thousand million values.
+LAUGHS = "a0: &a0 [x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 11)
+)
 
 
 def test_a_file_of_cases_is_read(tmp_path: Path):
@@ -54,6 +58,8 @@ def test_a_file_of_cases_is_read(tmp_path: Path):
         ("    ask: Look.", "    asks: Look.", "line 21: cases[1]: there is no field asks here"),
         ("{page: Orders}", "{page: 3}", "line 22: cases[1].expect.page: Expected `str | array`"),
         ("{page: Orders}", "{}", "line 20: case 'two' expects nothing"),
+        ("{page: Orders}", "{snapshot: ../x.txt}", "line 20: case 'two': the snapshot ../x.txt"),
+        ("{page: Orders}", "{snapshot: /x.txt}", "line 20: case 'two': the snapshot /x.txt"),
         ("name: two", "name: one", "line 20: case 'one' is there twice"),
         ("name: two", "name: ''", "line 20: cases[1].name: Expected `str` of length >= 1"),
         ("{tool: show}", "{tol: show}", "line 9: cases[0].open: there is no field tol here"),
@@ -63,7 +69,9 @@ def test_a_file_of_cases_is_read(tmp_path: Path):
         ("server:", "runs: 0\nserver:", "line 1: runs: Expected `int` >= 1"),
         (GOOD, "- a list", "line 1: Expected `object`, got `array`"),
         (GOOD, "", "line 1: Expected `object`, got `null`"),
-        (GOOD, "\0", "is not YAML: "),
+        (GOOD, "\0", "cannot be used: "),
+        (GOOD, LAUGHS, "cannot be used: it has more than 100000 values"),
+        (GOOD, "{a: " * 1000 + "}" * 1000, "is nested too deeply"),
         (GOOD, "a: !!python/object:os.system {}", "line 1: "),
     ],
 )

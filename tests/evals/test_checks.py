@@ -74,7 +74,8 @@ def test_a_snapshot_is_written_when_told_and_compared_otherwise(tmp_path: Path):
     assert "there is no" in (wrong(RUN) or "")
     assert wrong(RUN, update=True) is None
     assert wrong(RUN) is None
-    assert '-"1 selected"\n+"2 selected"' in (wrong(RunRecord(pages=['"2 selected"\n'])) or "")
+    newest_first = RunRecord(pages=['"2 selected"\n', RUN.pages[0]])
+    assert '-"1 selected"\n+"2 selected"' in (wrong(newest_first) or "")
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,7 @@ STACK = """TypeError: x (a:1:2) b
         (STACK, ("about:srcdoc", 12, 7)),
         ("save@about:srcdoc:12:7\n@about:srcdoc:40:1", ("about:srcdoc", 12, 7)),  # Firefox
         ("x\n    at f (app.js:1:20000)", ("app.js", 1, 20000)),
+        ("x\n    at f (about:srcdoc:3:20000)", (None, None, None)),  # transom.js, in the page
         ("nothing:1 of\nthat :x:y", (None, None, None)),
         ("a:" * 1000, (None, None, None)),
     ],

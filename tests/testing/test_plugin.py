@@ -311,10 +311,13 @@ def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.P
         async def test_skipped(views):
             await views.open(app=orders_view)
             pytest.skip("not today")
+
+        async def test_without_a_server(views):
+            await views.open("nothing.py", "show")
         """,
         "--transom-output=out",
     )
-    done.assert_outcomes(failed=1, skipped=1)
+    done.assert_outcomes(failed=2, skipped=1)
     done.stdout.fnmatch_lines(["views.server_call names fetsch, but nobody has called that tool *"])
     folder = pytester.path / "out" / "test_it" / "test_it"
     done.stdout.fnmatch_lines(
@@ -322,7 +325,7 @@ def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.P
     )
     assert sorted(each.name for each in folder.iterdir()) == ["messages.jsonl", "page-1.tools.json"]
     assert "get_selection" in (folder / "messages.jsonl").read_text()
-    assert not (pytester.path / "out" / "test_it" / "test_skipped").exists()
+    assert [each.name for each in folder.parent.iterdir()] == ["test_it"]
     assert not (pytester.path / ".pytest_cache" / "d").exists()
 
 

@@ -246,6 +246,12 @@ def test_what_is_shown_has_nothing_that_a_terminal_obeys(tmp_path: Path):
     assert ran.stderr.removesuffix("\n").isprintable()
 
 
+def test_long_texts_are_shown_where_they_differ():
+    [_, recorded, now] = str(Difference(1, "x", "y", "a" * 999 + "b" * 999, "a" * 999)).split("\n")
+    assert recorded == f"  recorded: …{'a' * 40}{'b' * 160}… (2000 characters)"
+    assert now == f'  now:      …{"a" * 40}" (1001 characters)'
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -32,7 +32,7 @@ def run(options: ReplayOptions) -> int:
         sys.stdout.write(f"{text}\n")
     if not options.json:
         count = len(replay.messages)
-        said = f"{len(found)} differences" if found else "Nothing differs"
+        said = f"{len(found)} difference{'s' * (len(found) > 1)}" if found else "Nothing differs"
         sys.stdout.write(f"{said} in {count} messages of {options.leg} {clean(replay.name, 200)}\n")
     return 1 if found else 0
 

@@ -38,7 +38,7 @@ def replay_command() -> Command:
         """\
 Send a server, or a View, what it was sent when FILE was recorded, and show what differs.
 
-FILE is what `--record FILE` of `transom open` or `transom gateway`, or a test, has written. What is
+FILE is what `--record FILE` of `transom open`, `dev` or `gateway`, or a test, has written. What was
 sent to the server is sent again, as it was, and its answers are compared. With --view, the page
 that TARGET has now is opened in a browser without a window, gets what it got then, and what it
 sends is compared. Ids and times that only look alike are equal.

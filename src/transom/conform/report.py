@@ -54,10 +54,10 @@ class ConformReport(msgspec.Struct, frozen=True):
     def summary(self) -> str:
         """In a line."""
         found = self.count()
+        offered = f", {found['no']} optional not offered" * (found["no"] > 0)
         return (
-            f"{clean(self.name, 200)}: {found['pass']} of {len(self.verdicts)} requirements hold, "
-            f"{found['fail']} do not, {found['no']} optional ones are not offered, "
-            f"{found['skip']} were not measured"
+            f"{clean(self.name, 200)}: {found['pass']} of {len(self.verdicts)} requirements hold; "
+            f"{found['fail']} failed, {found['skip']} not measured{offered}"
         )
 
 

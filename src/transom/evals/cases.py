@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -16,6 +17,7 @@ from transom.errors import UsageError
 from transom.testing.model import Call
 
 _MAX_BYTES = 1024 * 1024
+_MAX_VALUES = 100_000
 _PLACE = re.compile(r"(?: - at `(?P<path>[^`]*)`)?$")
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
 _UNKNOWN = re.compile(r"unknown field `(.+?)`")
@@ -102,6 +104,7 @@ def read_cases(path: Path) -> EvalFile:
         with path.open(encoding="utf-8") as file:
             parser: Any = YAML(typ="rt")
             tree = parser.load(file)
+        plain = _plain(tree, count(1))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -112,23 +115,27 @@ def read_cases(path: Path) -> EvalFile:
         problem = str(found.problem or found.context).split("\n")[0]
         raise UsageError(f"{path}{line}: this is not YAML: {problem}") from None
     except (YAMLError, ValueError) as error:
-        raise UsageError(f"{path} is not YAML: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"{path} cannot be used: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply") from None
     try:
-        cases = msgspec.convert(_plain(tree), EvalFile)
+        cases = msgspec.convert(plain, EvalFile)
     except msgspec.ValidationError as error:
         raise _mistake(path, tree, str(error)) from None
     _check(path, tree, cases)
     return cases
 
 
-def _plain(value: Any) -> Any:
-    """What YAML has as values of Python's own types."""
+def _plain(value: Any, number: count[int]) -> Any:
+    """What YAML has as values of Python's own types; an alias may stand for very many."""
+    if next(number) > _MAX_VALUES:
+        raise ValueError(f"it has more than {_MAX_VALUES} values")
     match value:
         case Mapping():
             items = cast("Mapping[Any, Any]", value).items()
-            return {_plain(key): _plain(each) for key, each in items}
+            return {str(key): _plain(each, number) for key, each in items}
         case list():
-            return [_plain(each) for each in cast("list[Any]", value)]
+            return [_plain(each, number) for each in cast("list[Any]", value)]
         case bool() | None:
             return value
         case int():
@@ -174,6 +181,9 @@ def _check(path: Path, tree: Any, found: EvalFile) -> None:
         if case.name in seen:
             raise UsageError(f"{where} is there twice")
         seen.add(case.name)
+        snapshot = Path(case.expect.snapshot or "")
+        if snapshot.is_absolute() or ".." in snapshot.parts:
+            raise UsageError(f"{where}: the snapshot {snapshot} is not below the file's folder")
         if case.expect == Expected() and not case.evaluators:
             raise UsageError(f"{where} expects nothing, so every run would pass")
 

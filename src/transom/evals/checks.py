@@ -34,7 +34,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     error: str | None = None
     """Why it came to no end: an error of the model or of the server, or its time was over."""
     pages: list[str] = []
-    """What each open View showed in the end, as text."""
+    """What each open View showed in the end, as text, the newest first."""
     missing: list[str] = []
     """What was looked for on the pages, and not found."""
     after: list[str] = []
@@ -89,7 +89,7 @@ def check_run(expected: Expected, run: RunRecord, folder: Path, *, update: bool)
         seen = _short(" | ".join(run.pages)) or "no View's page was open"
         yield Check(f"page has {_short(text)!r}", seen if text in run.missing else None)
     if expected.snapshot is not None:
-        now = run.pages[-1] if run.pages else ""
+        now = run.pages[0] if run.pages else ""
         yield Check("snapshot", _wrong_snapshot(folder / expected.snapshot, now, update=update))
     for wanted, done in zip(expected.after, run.after, strict=True):
         yield from _contains(f"{wanted.tool} afterwards", done, wanted.contains)

@@ -49,13 +49,17 @@ def record_problem(view: View, problem: ViewProblem) -> ViewProblem | None:
 
 
 def _placed(problem: ViewProblem) -> ViewProblem:
-    """With the place that its stack names, if it has no other: in the author's own code first."""
+    """With the place that its stack names, if it has no other: in the author's own code first.
+
+    A place in a library that is part of the page, such as transom.js, would be a line that the
+    author has not written.
+    """
     stack, problem = problem.stack, msgspec.structs.replace(problem, stack=None)
     if not stack or problem.source:
         return problem
     frames = [(source, int(line), int(column)) for source, line, column in _FRAME.findall(stack)]
     own = [frame for frame in frames if frame[2] < _LIBRARY]
-    if not frames:
-        return problem
-    source, line, column = (own or frames)[0]
-    return msgspec.structs.replace(problem, source=source, line=line, column=column)
+    others = [frame for frame in frames if not frame[0].startswith("about:")]
+    for source, line, column in own or others:
+        return msgspec.structs.replace(problem, source=source, line=line, column=column)
+    return problem

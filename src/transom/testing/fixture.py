@@ -406,8 +406,8 @@ class ViewsFixture:
 
     async def _keep_failure(self) -> None:
         """Leave what is known of the Views in a folder."""
-        if self._host is None:
-            return
+        if not self._traffic.kept:
+            return  # it failed before there was a server
         folder = self._files.failure()
         with Recorder(folder / "messages.jsonl") as recorder:
             for message in self._traffic.kept:

@@ -260,7 +260,7 @@ class OpenedView:
         file = self._files.snapshot("txt", name)
         if self._written(file, text.encode()):
             return
-        before = file.read_text()
+        before = file.read_text("utf-8")
         if text != before:
             import difflib  # noqa: PLC0415 - only for a failure
 

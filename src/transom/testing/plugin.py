@@ -73,7 +73,7 @@ def views(request: pytest.FixtureRequest) -> ViewsFixture:
     if not isinstance(item, pytest.Function) or not inspect.iscoroutinefunction(item.obj):
         pytest.fail(f"{item.name} uses `views`, so it has to be `async def`", pytrace=False)
     update = bool(config.getoption("--update-views", default=False))
-    files = ViewFiles(item.path, item.name, partial(_output, config), update=update)
+    files = ViewFiles(item.path, item.nodeid, partial(_output, config), update=update)
     return ViewsFixture(_browser(config), files)
 
 

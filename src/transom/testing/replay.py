@@ -46,6 +46,7 @@ _ALIKE = (
 )
 _FIRST_TIME, _LAST_TIME = 1.0e9, 1.0e11  # seconds since 1970, or 1000 times that
 _MAX_SHOWN = 200
+_LEAD = 40  # characters before the first that differs
 _QUIET = 0.3  # seconds in which the other side may still say more
 _MAX_EXTRAS, _MAX_EXTRA_BYTES = 200, 4 * 1024 * 1024  # of what is not in the record
 _NOTHING: Any = msgspec.UNSET
@@ -67,20 +68,25 @@ class Difference(msgspec.Struct, frozen=True):
         what = _cut(self.what)
         where = f"message {self.number}, {what}" if self.number else what
         place = f", {_cut(self.path)}" if self.path else ""
+        recorded, now = _json(self.recorded), _json(self.now)
+        pairs = enumerate(zip(recorded, now, strict=False))
+        alike = next((at for at, (old, new) in pairs if old != new), 0)
+        begin = alike - _LEAD if alike > _MAX_SHOWN // 2 else 0
         return (
-            f"{where}{place}\n  recorded: {_shown(self.recorded)}\n  now:      {_shown(self.now)}"
+            f"{where}{place}\n  recorded: {_cut(recorded, begin)}\n  now:      {_cut(now, begin)}"
         )
 
 
-def _shown(value: Any) -> str:
-    if value is _NOTHING:
-        return "nothing"
-    return _cut(msgspec.json.encode(value).decode())
+def _json(value: Any) -> str:
+    return "nothing" if value is _NOTHING else msgspec.json.encode(value).decode()
 
 
-def _cut(text: str) -> str:
-    shown = visible(text[:_MAX_SHOWN])  # a terminal obeys what a record or a server may hold
-    return shown if len(text) <= _MAX_SHOWN else f"{shown}… ({len(text)} characters)"
+def _cut(text: str, begin: int = 0) -> str:
+    """A part of a text; a terminal obeys what a record or a server may hold, so it is escaped."""
+    shown = visible(text[begin : begin + _MAX_SHOWN])
+    whole = begin == 0 and len(text) <= _MAX_SHOWN
+    before, after = "…" if begin else "", "…" if begin + _MAX_SHOWN < len(text) else ""
+    return shown if whole else f"{before}{shown}{after} ({len(text)} characters)"
 
 
 class Replay:
