@@ -579,6 +579,23 @@ async def test_a_page_in_a_browser_gets_nothing(headers: dict[str, str], status:
         assert not served.clients
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("origin", "authorization", "content-type", "last-event-id"),
+        *("mcp-protocol-version", "mcp-session-id"),
+    ],
+)
+async def test_a_header_that_counts_once_is_not_taken_from_two(name: str) -> None:
+    async with gateway(in_memory(chatty())) as (url, served), httpx2.AsyncClient() as http:
+        headers = [(key, value) for key, value in BOTH.items() if key.lower() != name]
+        twice = [(name, "one"), (name, "other")]
+        answer = await http.post(url, json=INITIALIZE, headers=[*headers, *twice])
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"] == f"A header is there more than once: {name}"
+        assert not served.clients
+
+
 async def test_who_does_not_know_the_token_gets_nothing() -> None:
     token = "correct-horse-battery"
     async with gateway(in_memory(chatty()), token=token) as (url, served):

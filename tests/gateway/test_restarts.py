@@ -216,6 +216,10 @@ async def test_a_server_that_hangs_is_restarted_once_a_call_was_given_up(modern:
         await server.started.wait()
         assert words(await at.call("plain")) == ["called plain"]
         assert len(server.starts) == 2
+        first = server.starts[0]
+        probe = first.requests("server/discover" if modern else "ping")[-1]
+        assert ("_meta" in (probe or {})) is modern
+        assert not (modern and first.requests("ping"))
 
 
 async def test_a_server_that_answers_a_ping_is_left_alone_whatever_it_does_not_answer():

@@ -95,6 +95,13 @@ _NAMED = {
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
 """Which member of the params the header Mcp-Name repeats, by method."""
+_ONCE = frozenset(
+    {
+        *(b"host", b"origin", b"authorization", b"content-type", b"last-event-id"),
+        *(b"mcp-protocol-version", SESSION_HEADER.encode()),
+    }
+)
+"""Headers that decide whose request it is and how it is read."""
 _MIN_TOKEN = 16
 _SESSIONS_END_WITHIN = 15.0
 _SESSION, _PRINCIPAL = "session:", "principal:"  # prefixes of their leases
@@ -206,6 +213,10 @@ class HttpGateway:
         headers, method = request.headers, request.method
         if request.scope["path"].removeprefix(request.scope.get("root_path", "")) != PATH:
             raise HttpRefusal(404, INVALID_REQUEST, f"The gateway is at {PATH}")
+        once = [name for name, _ in request.scope["headers"] if name in _ONCE]
+        if len(once) != len(set(once)):  # what is in front of the gateway may read the other one
+            text = f"A header is there more than once: {max(once, key=once.count).decode()}"
+            raise HttpRefusal(400, INVALID_REQUEST, text)
         if self.allowed_hosts is not None:
             origin = headers.get("origin")
             if headers.get("host") not in self.allowed_hosts:
