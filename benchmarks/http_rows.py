@@ -104,7 +104,7 @@ class Caller:
 
 
 @asynccontextmanager
-async def _served(command: Sequence[str], port: int) -> AsyncIterator[int]:
+async def served(command: Sequence[str], port: int) -> AsyncIterator[int]:
     """A process that serves HTTP on a port; its id."""
     async with client_of(command) as client:
         async with asyncio.timeout(60):
@@ -121,7 +121,8 @@ async def _served(command: Sequence[str], port: int) -> AsyncIterator[int]:
         await client.process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody has."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return sock.getsockname()[1]
@@ -145,7 +146,7 @@ async def _crowd(callers: Sequence[Caller], seconds: float) -> Found:
 
 
 async def _measure(seconds: float) -> list[Line]:
-    ports = {name: _free_port() for name in (BARE, "gateway", PEER)}
+    ports = {name: free_port() for name in (BARE, "gateway", PEER)}
     commands = {
         BARE: [sys.executable, str(HERE / "bare_http.py"), str(ports[BARE])],
         "gateway": [*GATEWAY, "--http", str(ports["gateway"]), "--", *ECHO],
@@ -154,7 +155,7 @@ async def _measure(seconds: float) -> list[Line]:
     best: dict[tuple[str, int], Found] = {}
     async with AsyncExitStack() as stack:
         pids = {
-            name: await stack.enter_async_context(_served(command, ports[name]))
+            name: await stack.enter_async_context(served(command, ports[name]))
             for name, command in commands.items()
         }
         callers = {name: [await Caller.connect(port)] for name, port in ports.items()}

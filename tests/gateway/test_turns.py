@@ -70,6 +70,26 @@ async def test_a_flood_takes_its_share_while_others_are_there_and_they_do_not_wa
     assert spent == pytest.approx(2.5, rel=0.1)
 
 
+async def test_what_is_worked_on_the_parts_of_a_request_is_charged_to_its_client(
+    clock: Clock,
+) -> None:
+    async def receive() -> dict[str, str]:
+        return {"type": "http.request"}
+
+    queue = ClientTurns()
+    began, spent, ann = clock.now, 0.0, 0.0
+    while clock.now < began + 10:
+        await queue.wait("eve")
+        next_part = queue.charging("eve", receive)
+        for _ in range(10):
+            ann += await paused(clock, queue, "ann")  # between the parts of a large request
+            await next_part()
+            clock.work(0.005)
+            spent += 0.005
+    assert ann == 0
+    assert spent == pytest.approx(2.5, rel=0.1)
+
+
 async def test_clients_that_all_send_much_do_not_wait_for_each_other(clock: Clock) -> None:
     queue, turn = ClientTurns(), asyncio.sleep
     began = clock.now

@@ -195,7 +195,8 @@ class HttpGateway:
         try:
             if not authenticated:
                 self._check(request)
-            await self._turns.wait(self._client_of(request))
+            await self._turns.wait(client := self._client_of(request))
+            request.receive = self._turns.charging(client, request.receive)
             if self._bus is not None:
                 await self._bus.confirm()
             if request.headers.get("mcp-protocol-version") in (None, *HANDSHAKE_VERSIONS):

@@ -1,7 +1,7 @@
 """Whose turn it is: the requests of one HTTP client do not slow down those of the others.
 
-1. What this process works between two requests is charged to the client of the first: whoever sends
-   most is charged most.
+1. What this process works between two requests, or parts of their bodies, is charged to the client
+   of the first: whoever sends most is charged most.
 2. A client that is charged more than its share waits before its next request is read, one request
    after the other, as long as there is a client that is not: clients that all send more than that
    do not wait for each other, and one that is alone never waits.
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter, thread_time
+
+from starlette.types import Message, Receive
 
 from transom.fair_share import FairShare
 from transom.recent import Recent
@@ -50,6 +52,17 @@ class ClientTurns:
             async with account.queue:
                 await asyncio.sleep(account.share.debt)
                 self._charge(account)
+
+    def charging(self, client: str, receive: Receive) -> Receive:
+        """Have what is worked after each part of a request charged to its client, as it is read."""
+        account = self._accounts.get(client) or _Account()
+
+        async def receive_charged() -> Message:
+            part = await receive()
+            self._charge(account)
+            return part
+
+        return receive_charged
 
     def _charge(self, following: _Account) -> None:
         worked = thread_time()
