@@ -34,6 +34,7 @@ UP_TO_CONNECTIONS = UP_TO_SESSION | {"mcptypes", "state_files", "connections", "
 UP_TO_HOST = UP_TO_CONNECTIONS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
 EVERYTHING = UP_TO_SERVING | {
+    "python_files",
     "web",
     "agents",
     "gateway",
@@ -57,6 +58,7 @@ MAY_IMPORT = {
     "background": {"events"},
     "json_values": {"protocol"},
     "state_files": set[str](),
+    "python_files": {"errors"},
     "mcptypes": BOTTOM,
     "results": BOTTOM | {"schema"},
     "recent": set[str](),
@@ -79,7 +81,7 @@ MAY_IMPORT = {
     "check": UP_TO_HOST,
     "dev": UP_TO_SERVING | {"web", "check"},
     "testing": UP_TO_SERVING | {"web", "check"},
-    "evals": UP_TO_SERVING | {"web", "agents", "testing"},
+    "evals": UP_TO_SERVING | {"python_files", "web", "agents", "testing"},
     "conform": UP_TO_SERVING | {"web", "check", "testing"},
     "cli": EVERYTHING,
     "__main__": {"cli"},
@@ -101,6 +103,7 @@ PACKAGES = {
     "background": set[str](),
     "json_values": {"msgspec"},
     "state_files": set[str](),
+    "python_files": set[str](),
     "mcptypes": {"msgspec"} | MCP,
     "queues": {"msgspec"},
     "recent": set[str](),

@@ -28,6 +28,7 @@ from transom.conform.report import (
 from transom.conform.server import ConformServer, other_server
 from transom.errors import TransomError, UsageError
 from transom.json_values import JsonObject
+from transom.python_files import load_python_file
 
 if TYPE_CHECKING:
     from transom.cli.conform_options import ConformHostOptions, ConformOptions, ConformViewOptions
@@ -99,11 +100,13 @@ def _arguments(text: str | None) -> JsonObject | None:
 def _function(text: str) -> Any:
     """The function that `FILE.py:name` or `module:name` names."""
     place, _, name = text.rpartition(":")
-    path = Path(place)
-    sys.path.insert(0, str(path.resolve().parent) if place.endswith(".py") else "")
     try:
-        module = import_module(path.stem if place.endswith(".py") else place)
-    except ImportError as error:
+        if place.endswith(".py"):
+            module = load_python_file(Path(place))
+        else:
+            sys.path.insert(0, "")
+            module = import_module(place)
+    except (ImportError, OSError) as error:
         raise UsageError(f"{place or text} cannot be loaded: {error}") from error
     found = getattr(module, name, None)
     if not callable(found):

@@ -36,6 +36,7 @@ from mcp.server.stdio import stdio_server
 
 from transom.connections.process import NOT_THE_USERS, cause
 from transom.errors import UsageError
+from transom.python_files import load_python_file
 from transom.server.views import Views
 
 
@@ -51,9 +52,8 @@ def main(text: str) -> None:
     place, _, name = text.rpartition(":") if ":" in text[2:] else (text, "", "")
     path = Path(place)
     if place.endswith(".py"):
-        sys.path.insert(0, str(path.resolve().parent))
         sys.argv = [place]
-        module = _load(path)
+        module = load_python_file(path)
         server = find_server(module, name)
         if server is None:
             runpy.run_path(place, run_name="__main__")
@@ -198,16 +198,6 @@ def find_server(module: ModuleType, name: str = "") -> object | None:
     if len(different) > 1:
         raise ServeError(f"there are several servers, name one: {', '.join(sorted(servers))}")
     return next(iter(different.values()), None)
-
-
-def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ServeError(f"{path} cannot be loaded as Python")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def _is_server(value: object) -> bool:

@@ -28,7 +28,7 @@ _MAX_PAGE = 10 * 1024 * 1024
 _UNMEASURED = {
     "host": "the View did not start, or did not do that",
     "page": "needs a browser",
-    "tools": "the View declares no tools, or has none that could be called",
+    "tools": "the View has no tool with which that could be tried",
     "bare": "the View did not start",
 }
 

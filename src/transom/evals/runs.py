@@ -10,7 +10,6 @@ Needs `transom[eval]`.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -40,6 +39,7 @@ from transom.host.policy import Deny, Policy
 from transom.host.renderers import Renderer
 from transom.host.view import View
 from transom.json_values import clean
+from transom.python_files import load_python_file
 from transom.testing.fixture import server_name
 from transom.testing.model import make_model
 from transom.testing.opened_view import without_refs
@@ -93,20 +93,11 @@ def find_model(name: str, file: Path, cases: EvalFile) -> MakeModel:
         if not place.endswith(".py"):
             found: Any = infer_model(name)
         else:
-            found = getattr(_load(file.parent / place), attribute)
+            found = getattr(load_python_file(file.parent / place), attribute)
         is_model = isinstance(found, Model)
         return lambda _: found if is_model else found()
     except Exception as error:
         raise UsageError(f"the model {name} cannot be used: {error}") from error
-
-
-def _load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is no file of Python")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 async def run_cases(
