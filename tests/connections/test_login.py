@@ -830,6 +830,7 @@ async def test_an_issuer_that_is_not_safe_or_not_there_is_an_error(issuer: str) 
     "where",
     ["127.0.0.1", "127.1.2.3:8443", "[::1]", "localhost", "LOCALHOST.", "x.localhost", "127.1",
      "0x7f.1", "0x7f000001", "2130706433", "017700000001", "0.0.0.0", "0", "[::]",  # noqa: S104
+     "\uff11\uff12\uff17.0.0.1", "loc%61lhost", "127\u30020\u30020\u30021",
      "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:0:0:1]", "localhost.localdomain",
      socket.gethostname(), socket.gethostname().upper() + ".", f"{socket.gethostname()}.local"],
 )  # fmt: skip
