@@ -281,20 +281,24 @@ COUNT_RED = """async (png) => {
 @pytest.mark.processes
 async def test_what_is_private_is_covered_in_a_picture() -> None:
     renderer = HeadlessRenderer()
-    async with driven(renderer, PICTURED, PICTURED) as views:
+    tall = f'{PICTURED}<div style="height: 2000px"></div>{PICTURED}'
+    async with driven(renderer, PICTURED, tall) as views:
         assert renderer.page is not None
-        for view in views:  # the second one is out of sight
+        # The second one is out of sight, and does not fit into the window.
+        for view, shown in zip(views, (40, 80), strict=True):
             place = renderer.page.frame_locator(
                 f"[id='view-{renderer.key_of(view.view_id)}'] iframe"
             )
             for _ in range(3):
-                place = place.frame_locator("iframe")
+                place = place.frame_locator("iframe").last
             await place.get_by_text("Secret").wait_for()
             for _ in range(2):
                 png = b64encode(await view.view.screenshot()).decode()
-                assert 20 < await renderer.page.evaluate(COUNT_RED, png) <= 40
+                assert shown - 20 < await renderer.page.evaluate(COUNT_RED, png) <= shown
             png = b64encode(await renderer.screenshot(view.view_id)).decode()
-            assert await renderer.page.evaluate(COUNT_RED, png) > 60  # nothing is covered any more
+            # Nothing is covered any more.
+            assert await renderer.page.evaluate(COUNT_RED, png) > shown + 20
+        assert renderer.page.viewport_size == {"width": 1100, "height": 800}
 
 
 THIEF = """

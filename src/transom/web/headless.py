@@ -14,8 +14,9 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING, Any, Self
@@ -42,6 +43,11 @@ _CLOSE_WITHIN = 3.0
 _LOADED_WITHIN = 10.0
 _DELETED_AFTER = (0.0, 0.1, 0.5, 2.0)
 _PROFILE = "transom-profile-"
+# Nothing lies over the frame of a View when its picture is taken. Returns its height.
+_UNCOVER = """(frame) => {
+  document.querySelector(".bar").style.position = "static";
+  return frame.getBoundingClientRect().height;
+}"""
 _LOCK = "transom.lock"
 _VIEWS_OF_A_PAGE = 10
 _SETTLED_AFTER = 60.0  # seconds after which a process that created a profile has locked it
@@ -150,11 +156,29 @@ class StageBrowser:
         """A PNG of what a View shows now: see `HeadlessRenderer.screenshot`."""
         if self.page is None or key not in stage.views:
             raise ViewClosed(view_id, f"View {view_id} is not on the Stage")
+        timeout = self._options.timeout * 1000
         frame = self.page.locator(f'[id="view-{key}"] iframe')
         try:
-            return await frame.screenshot(timeout=self._options.timeout * 1000)
+            async with self._window_of(await frame.evaluate(_UNCOVER, timeout=timeout)):
+                return await frame.screenshot(timeout=timeout)
         except Exception as error:
             raise TransomError(f"There is no picture of View {view_id}: {_short(error)}") from error
+
+    @asynccontextmanager
+    async def _window_of(self, least: float) -> AsyncGenerator[None]:
+        """Make the window at least so high for a moment: a browser draws what its window shows."""
+        width, height = self._options.size
+        page = self.page
+        if least <= height or page is None:
+            yield
+            return
+        async with self.input.in_use:  # what is pressed must not move
+            await page.set_viewport_size({"width": width, "height": ceil(least)})
+            try:
+                yield
+            finally:
+                with suppress(Exception):  # the page may be gone
+                    await page.set_viewport_size({"width": width, "height": height})
 
     async def wait_for(self, view_id: str, key: str, selector: str) -> None:
         """Wait until a View shows something: see `HeadlessSeat.wait_for`."""

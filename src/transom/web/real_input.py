@@ -108,7 +108,8 @@ class RealInput:
     """The mouse and the keyboard of a browser."""
 
     def __init__(self) -> None:
-        self._in_use = asyncio.Lock()
+        self.in_use = asyncio.Lock()
+        """Held while the page must not move."""
 
     async def act(
         self, page: BrowserPage, key: str, request: dict[str, Any], drive: Drive
@@ -145,7 +146,7 @@ class RealInput:
         """Press or type while nobody else does; the problem, if there is one."""
         try:
             async with asyncio.timeout(_FREE_WITHIN):
-                await self._in_use.acquire()
+                await self.in_use.acquire()
         except TimeoutError:
             return _problem("covered", "The mouse is in use in another View: try again")
         try:
@@ -159,7 +160,7 @@ class RealInput:
         except Exception as error:  # noqa: BLE001 - whatever Playwright raises
             return _problem("covered", f"It could not be pressed: {_first_line(error)}")
         finally:
-            self._in_use.release()
+            self.in_use.release()
 
 
 async def _with_frame(
