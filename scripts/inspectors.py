@@ -123,7 +123,7 @@ async def main() -> int:
         "The conformance server of ext-apps is in its repository only, so it is not among them.",
         "Written by `make conformance`.",
         "",
-        "| | MCPJam | Inspector, `--protocol-era legacy` | Inspector, `--protocol-era modern` |",
+        "| | MCPJam | Inspector, era `legacy` | Inspector, era `modern` |",
         "| --- | --- | --- | --- |",
         *(f"| {title} | {' | '.join(cells)} |" for title, cells in rows.items()),
     ]
