@@ -190,6 +190,9 @@ again: that is what the rows with listings show.
 - **FastMCP's proxy**: `create_proxy` before the same server, on standard input and output or as
   streamable HTTP with JSON answers.
 - **bare Starlette**: an endpoint that returns the same JSON, without a server behind it.
+- **fastmcp dev apps, loaded again**: the same FastMCP server; its page does not change by itself
+  and is loaded again as soon as that can help. What it loads from the internet comes from this
+  machine instead.
 
 ## Growth
 

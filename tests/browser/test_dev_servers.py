@@ -10,6 +10,10 @@ from playwright.async_api import ConsoleMessage, WebError, expect
 
 import transom.cli.dev as dev_command
 from tests.browser.hosting import Chromium, User
+from tests.browser.test_dev import view_in
+from tests.dev.test_files import save
+from transom.cli.author_options import Template
+from transom.cli.new import write_project
 from transom.cli.options import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -102,6 +106,25 @@ async def test_the_page_works_with_a_server(
     name: str, browser: Chromium, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await check_server(name, browser, monkeypatch)
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+@pytest.mark.parametrize("template", ["plain", "react", "fastmcp"])
+async def test_a_new_project_is_up_to_date_after_a_save(
+    template: Template, tmp_path: Path, browser: Chromium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "shopping"
+    write_project(project, template)
+    server = project / "server.py"
+    async with developed(str(server), browser, monkeypatch) as (user, wrong):
+        page = user.page
+        await expect(page.locator("#server")).to_have_attribute("data-state", "running")
+        await page.get_by_role("button", name="Call", exact=True).click()
+        await expect(view_in(page).locator("body")).to_contain_text("Bread")
+        save(server, server.read_text().replace('"Bread"', '"Rolls"'))
+        await expect(view_in(page).locator("body")).to_contain_text("Rolls")
+        assert wrong == []
 
 
 def test_they_are_all_there() -> None:

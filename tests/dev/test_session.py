@@ -394,3 +394,19 @@ async def test_a_port_that_is_taken_is_said_and_the_server_of_a_url_tried_again(
         assert failed["reason"] == "127.0.0.1:8000 answers, but not as an MCP server"
         assert failed["retried"]
         await author.server("running")
+
+
+async def test_what_a_server_writes_when_it_starts_is_not_added_to_the_call_before() -> None:
+    async with developed(shop()) as author:
+        await author.server("running")
+        output, page = author.session._output, author.session.page
+        output.begin_call()
+        page.set("call", {"state": "failed"})
+        output.feed(b"of the call\n")
+        while page.get("call").get("output") != "of the call\n":
+            await author.until("panel", name="call")
+        await author.asked("restart")
+        await author.server("running")
+        output.feed(b"of the start\n")
+        output._showing.flush()
+        assert page.get("call")["output"] == "of the call\n"

@@ -41,7 +41,7 @@ export class Traffic {
     "aria-label": "Search messages",
   });
   readonly #leg = element("select", { "aria-label": "Which messages" });
-  readonly #bad = element("input", { type: "checkbox", id: "only-bad" });
+  readonly #bad = element("input", { type: "checkbox" });
   readonly #about = element("span", { class: "quiet", role: "status" });
   readonly #wrong = element("span", { class: "problem", role: "alert" }); // with an opened file
   readonly #back: HTMLButtonElement;
@@ -74,8 +74,7 @@ export class Traffic {
       { class: "row filters" },
       this.#search,
       this.#leg,
-      this.#bad,
-      element("label", { for: "only-bad", text: "Problems only" }),
+      element("label", { class: "row" }, this.#bad, "Problems only"),
       button("Export", () => {
         this.#export();
       }),

@@ -34,11 +34,16 @@ class ServerOutput:
         self._rest = ""
         self.kept = ""
         """The end of what was written since the last call began."""
+        self._is_of_call = False
         self._showing = Debounced(self._show_in_call, logs_errors(_log), delay=_SHOW_EVERY)
 
     def begin_call(self) -> None:
         """What comes from now on may be about a new call."""
-        self.kept = ""
+        self.kept, self._is_of_call = "", True
+
+    def begin_start(self) -> None:
+        """What comes from now on is of a server that starts, and of no call."""
+        self._is_of_call = False
 
     def feed(self, data: bytes) -> None:
         """Add what was written."""
@@ -59,7 +64,7 @@ class ServerOutput:
 
     def _show_in_call(self) -> None:
         call = as_object(self._page.get("call"))
-        if call and is_failed(call):
+        if self._is_of_call and call and is_failed(call):
             self._page.set("call", {**call, "output": self.kept})
 
 

@@ -195,6 +195,7 @@ class DevSession:
     async def _start(self) -> None:
         began, changed, self._changed = time.perf_counter(), self._changed, []
         self._show_server("starting", changed=changed)
+        self._output.begin_start()
         run = ServerRun(
             self.page,
             self._target.name,
