@@ -19,10 +19,12 @@ from transom.check.doctor import Diagnosis
 from transom.check.facts import TrialCall
 from transom.cli import parse_target
 from transom.connections.in_memory import connect_in_memory
-from transom.connections.targets import ServerOpener
+from transom.connections.targets import ServerOpener, way_to
 from transom.dev.session import DevSession, DevTarget
 from transom.errors import NotConnected, TransomError
 from transom.server import Views
+from transom.testing.replay import Replay
+from transom.traffic import Recorder
 from transom.types import ToolResult
 
 ENDING = """
@@ -92,9 +94,11 @@ class Author:
 
 
 @asynccontextmanager
-async def developed(server: Any, folder: Path | None = None) -> AsyncIterator[Author]:
+async def developed(
+    server: Any, folder: Path | None = None, recorder: Recorder | None = None
+) -> AsyncIterator[Author]:
     target = DevTarget("shop", "shop.py", server, folder)
-    author = Author(DevSession(target, None, checks=False, ephemeral=True))
+    author = Author(DevSession(target, None, checks=False, ephemeral=True, recorder=recorder))
     running = asyncio.create_task(author.session.run())
     try:
         yield author
@@ -153,6 +157,17 @@ async def test_tools_have_their_shapes_and_calls_progress_results_and_an_end() -
         author.ask("call", tool="work", call="four")
         failed = (await author.until("panel", name="call", state="done"))["value"]
         assert failed["result"]["isError"]
+
+
+async def test_what_is_recorded_is_replayed_to_the_server(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    with Recorder(path) as recorder:
+        async with developed(shop(), recorder=recorder) as author:
+            await author.server("running")
+            author.ask("call", tool="refresh", call="one")
+            await author.until("panel", name="call", state="done")
+    assert '"refresh"' in path.read_text()
+    assert await Replay(path).run(await way_to(shop())(), timeout=60) == []
 
 
 async def test_what_cannot_be_done_says_why() -> None:
