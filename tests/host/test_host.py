@@ -1063,3 +1063,21 @@ async def test_a_view_cannot_ask_twice_at_once():
         answered.set()
         assert not (await first).get("isError", False)
         assert asked == ["both"]
+
+
+# --- the surroundings of Views -----------------------------------------------------------------
+
+
+async def test_the_context_may_be_a_mapping_and_is_changed_for_open_views_and_later_ones():
+    async with hosting(context={"theme": "dark", "timeZone": "UTC"}) as host:
+        await host.call_tool("show_orders")
+        bridge = host.views["orders-1"].bridge
+        assert bridge is not None
+        assert bridge.context["theme"] == "dark"
+        host.set_context(theme="light", time_zone=None, locale="de")
+        await until(lambda: bridge.context["theme"] == "light")
+        await host.call_tool("show_orders")
+        later = host.views["orders-2"].bridge
+        assert later is not None
+        for each in (bridge, later):
+            assert (each.context["locale"], "timeZone" in each.context) == ("de", False)

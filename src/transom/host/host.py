@@ -61,6 +61,7 @@ from transom.host.tool_list import ToolList
 from transom.host.tool_names import SEPARATOR, owner_of
 from transom.host.tool_texts import mark_untrusted, without_our_meta
 from transom.host.view import View, ViewEnvironment
+from transom.host.view_context import ViewContext
 from transom.host.view_problems import may_keep_from_connecting, record_problem
 from transom.host.view_settings import Opening, Reuse, ViewSettings
 from transom.host.written_calls import WrittenCalls
@@ -139,9 +140,8 @@ class Host(ToolHost):
     Events, assigned or as decorators, sync or async. Those that answer nothing:
     `on_tools_changed()`, `on_view_opened(view)`, `on_view_closed(view)`,
     `on_view_failed(view, error)`, `on_view_unresponsive(view)` when it became busy or gone (see its
-    `state`), `on_view_responsive(view)` when it answers again,
-    `on_view_changed(view)` when its result, its pin, what the user granted it or which of its
-    tools are left out changed,
+    `state`), `on_view_responsive(view)` when it answers again, `on_view_changed(view)` when its
+    result, its pin, what the user granted it or which of its tools are left out changed,
     `on_server_lost(name, reason)`, `on_size_changed(view, width, height)`, `on_log(view, entry)`,
     `on_model_context(view)`, `on_view_problem(view, problem)` with what went wrong inside a page,
     for its author, and `on_error(error)`. Requests of a View, answered as on a `Bridge`:
@@ -187,7 +187,7 @@ class Host(ToolHost):
         fresh: bool = False,
         audit: AuditLog | str | Path | Sink | None = ":memory:",
         info: Implementation | None = None,
-        context: HostContext | None = None,
+        context: HostContext | Mapping[str, Any] | None = None,
         call_timeout: float | None = 300.0,
         open_timeout: float = 30.0,
         max_page_bytes: int = 10 * _MB,
@@ -242,7 +242,7 @@ class Host(ToolHost):
             stale=self._stale,
             pulled=self._pulled,
             host_info=info or Implementation("transom", __version__),
-            context=context or HostContext(),
+            context=HostContext.from_wire(ViewContext(context).values),
             fresh=fresh,
             open_timeout=open_timeout,
             max_page_bytes=max_page_bytes,
@@ -682,14 +682,14 @@ class Host(ToolHost):
     def set_context(self, **changes: Any) -> None:
         """Change the host's context for all Views, including open ones.
 
-        Keys have their wire name (`displayMode`); None removes a key.
+        Keys have their Python name or that of the wire (`displayMode`); None removes a key.
 
         Raises:
             msgspec.ValidationError: a value is invalid.
         """
-        before = msgspec.json.decode(self._environment.context.to_wire(), type=dict[str, Any])
-        now = {key: value for key, value in {**before, **changes}.items() if value is not None}
-        self._environment.context = HostContext.from_wire(now)
+        now = ViewContext(self._environment.context)
+        now.change(changes)
+        self._environment.context = HostContext.from_wire(now.values)
         for view in self._views.values():
             if view.bridge is not None and view.state in (LIVE, BUSY, GONE, ViewState.OPENING):
                 self._background.start(set_context_while_open(view.bridge, changes))
