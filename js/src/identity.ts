@@ -13,8 +13,7 @@ export const MAX_COLUMNS = 12;
 const MAYBE_CLICKABLE = ["", "row", "listitem", "article", "cell", "gridcell", "img", "group"];
 
 /** What an element is to a model, and its name. */
-export function identify(node: Element, sight: Sight): Shown {
-  const role = usedRoleOf(node, sight);
+export function identify(node: Element, sight: Sight, role = usedRoleOf(node, sight)): Shown {
   if (role === "row") return { role, name: rowName(node, sight) };
   const isTree = role === "treeitem" && !has(node, "aria-label") && !has(node, "aria-labelledby");
   const name = isTree

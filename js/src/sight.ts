@@ -106,6 +106,7 @@ export class Sight {
   readonly #perceived = new Map<Element, Perceived>();
   readonly #adding = new Map<Document, boolean>();
   readonly #opacities = new Map<Element, number>();
+  readonly #readable = new Map<Element, boolean>();
 
   style(node: Element): CSSStyleDeclaration {
     let style = this.#styles.get(node);
@@ -208,10 +209,17 @@ export class Sight {
 
   /** Whether it is a button that fades in, as many do under the pointer. */
   isFaint(node: Element): boolean {
-    if (!FADING.includes(localName(node)) || !isRendered(node) || !isLarge(node)) return false;
+    if (!FADING.includes(localName(node)) || !isRendered(node) || !this.#isLarge(node)) {
+      return false;
+    }
     const { opacity, transitionProperty, transitionDuration } = this.style(node);
     if (Number(opacity) >= LEAST_OPACITY || has(node, "inert")) return false;
     return /opacity|all/.test(transitionProperty) && parseFloat(transitionDuration) > 0;
+  }
+
+  #isLarge(node: Element): boolean {
+    const { width, height } = this.box(node);
+    return width > 2 * LEAST_SIDE && height > 2 * LEAST_SIDE;
   }
 
   #isCoveredControl(node: Element): boolean {
@@ -221,7 +229,7 @@ export class Sight {
     if (has(node, "inert") || !isRendered(node)) return false;
     const around = parentOf(node);
     const label = labelsOf(node).find((each) => this.perceive(each) === "seen");
-    return Boolean(label ?? (around && this.perceive(around) === "seen" && isLarge(node)));
+    return Boolean(label ?? (around && this.perceive(around) === "seen" && this.#isLarge(node)));
   }
 
   /** Whether what is written in it is shown as dots. */
@@ -242,6 +250,12 @@ export class Sight {
 
   /** Whether the text in an element can be read, if what is around it is perceived. */
   isReadable(node: Element): boolean {
+    let found = this.#readable.get(node);
+    if (found === undefined) this.#readable.set(node, (found = this.#isReadable(node)));
+    return found;
+  }
+
+  #isReadable(node: Element): boolean {
     const style = this.style(node);
     if (this.perceive(node) !== "seen" && style.display !== "contents") return false;
     if (style.visibility !== "visible" || parseFloat(style.fontSize) < LEAST_FONT) return false;
@@ -275,8 +289,3 @@ export class Sight {
     return this.style(node).colorScheme.includes("dark") ? undefined : [255, 255, 255, 1];
   }
 }
-
-const isLarge = (node: Element): boolean => {
-  const { width, height } = boxOf(node);
-  return width > 2 * LEAST_SIDE && height > 2 * LEAST_SIDE;
-};

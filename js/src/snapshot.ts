@@ -213,11 +213,11 @@ class Walk {
       return this.#describeText(node, role, parent);
     }
     const isActionable = isWidget(role) || isUsableCell(node, role);
-    return isActionable ? this.#describeUsable(node, parent) : undefined;
+    return isActionable ? this.#describeUsable(node, role, parent) : undefined;
   }
 
   #describeText(node: Element, role: string, parent: Item): Item | undefined {
-    const { name } = identify(node, this.#sight);
+    const { name } = identify(node, this.#sight, role);
     const value = isReport(role) ? valueOf(node, role, this.#sight) : undefined;
     if (!name && !value) return undefined;
     const level = role === "heading" ? levelOf(node) : undefined;
@@ -228,8 +228,8 @@ class Walk {
       : this.#add(parent, described, node);
   }
 
-  #describeUsable(node: Element, parent: Item): Item | undefined {
-    const { role, name } = identify(node, this.#sight);
+  #describeUsable(node: Element, role: string, parent: Item): Item | undefined {
+    const { name } = identify(node, this.#sight, role);
     const value = valueOf(node, role, this.#sight);
     if (role === "clickable" && !name && !isWorthPressing(node)) return undefined;
     const states = statesOf(node, role, this.#active);
