@@ -10,7 +10,7 @@ from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 
 from transom.check.runner import Conversation, NoAnswer
-from transom.cli.serve import find_server
+from transom.cli.serve import _load_imports, find_server
 from transom.connections.process import ServerProcess
 from transom.errors import UsageError
 from transom.json_values import as_object
@@ -154,3 +154,33 @@ async def hello(text: str, cwd: Path | None = None) -> object:
     finally:
         await process.aclose()
     return as_object(answer["serverInfo"])["name"]
+
+
+# --- a process that waits for a save -----------------------------------------------------------
+
+
+def test_a_spare_process_loads_what_installed_packages_load_when_it_is_used_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed, own = tmp_path / "installed", tmp_path / "own"
+    (installed / "lazy_one").mkdir(parents=True)
+    own.mkdir()
+    lazy = (
+        "from importlib import import_module\n"
+        "def __getattr__(name):\n    return getattr(import_module('lazy_one.part'), name)\n"
+    )
+    (installed / "lazy_one" / "__init__.py").write_text(lazy)
+    (installed / "lazy_one" / "part.py").write_text("Thing = 1\n")
+    (installed / "plain_one.py").write_text("")
+    (own / "own_part.py").write_text("import plain_one\n")
+    server = own / "own_server.py"
+    server.write_text("from lazy_one import Thing, Missing\nimport own_part\nimport not_there\n")
+    for folder in (installed, own):
+        monkeypatch.syspath_prepend(folder)
+    names = ("lazy_one", "lazy_one.part", "plain_one", "own_part", "own_server")
+    try:
+        _load_imports(server, (str(installed),), set())
+        assert [name for name in names if name in sys.modules] == list(names[:3])
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)

@@ -29,8 +29,8 @@ RUN_ELSEWHERE = {  # pages whose code runs in tests of their own, or is made fro
 }
 CODE = {"html", "js", "python", "ts", "tsx"}
 SAMPLES = {file.stem for file in (DOCS / "samples").glob("*.py")} - HELPERS
-# Run by tests/view/test_pyodide_page.py, tests/gateway/test_driving.py, tests/conform/test_host.py and
-# tests/browser/test_dev_vite.py.
+# Run by tests/view/test_pyodide_page.py, tests/gateway/test_driving.py, tests/conform/test_host.py
+# and tests/browser/test_dev_vite.py.
 IN_A_BROWSER = {"python_view", "drive_view", "conform_host", "vite_page"}
 
 

@@ -107,7 +107,9 @@ def _load_imports(path: Path, installed: tuple[str, ...], seen: set[str]) -> Non
                 spec = importlib.util.find_spec(name.partition(".")[0])
                 origin = "" if spec is None or spec.origin is None else spec.origin
                 if origin.startswith(installed):
-                    importlib.import_module(name)
+                    module = importlib.import_module(name)
+                    for each in node.names:  # some packages load what is in them when it is used
+                        getattr(module, each.name, None)
                 elif origin:
                     _load_imports(Path(origin), installed, seen)
 
