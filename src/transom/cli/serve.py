@@ -89,27 +89,29 @@ def wait_as_spare(text: str) -> None:
         sys.exit()
 
 
-def _load_imports(path: Path, installed: tuple[str, ...], seen: set[str]) -> None:
+def _load_imports(path: Path, installed: tuple[str, ...], seen: set[tuple[str, ...]]) -> None:
     """Load what a file imports from installed packages; likewise what its own modules import."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return  # which the server's own start will report
     for node in ast.walk(tree):
-        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        parts: list[str] = []
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module]
+            names, parts = [node.module], [each.name for each in node.names]
+        else:
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
         for name in names:
-            if name in seen:
+            if (name, *parts) in seen:
                 continue
-            seen.add(name)
+            seen.add((name, *parts))
             with suppress(Exception):  # the server may catch it, and do without
                 spec = importlib.util.find_spec(name.partition(".")[0])
                 origin = "" if spec is None or spec.origin is None else spec.origin
                 if origin.startswith(installed):
                     module = importlib.import_module(name)
-                    for each in node.names:  # some packages load what is in them when it is used
-                        getattr(module, each.name, None)
+                    for part in parts:  # some packages load what is in them when it is used
+                        getattr(module, part, None)
                 elif origin:
                     _load_imports(Path(origin), installed, seen)
 
