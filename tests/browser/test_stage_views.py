@@ -275,6 +275,18 @@ async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_clos
         assert await failure(user, "tests-1").count() == 0
 
 
+async def test_a_page_that_fails_before_it_connects_leaves_a_card(
+    browser: Chromium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transom.host.view._RECOVERS_WITHIN", 0.1)  # seconds, which nobody needs
+    async with browser.user() as user, hosted(user.renderer(), "const wrong = ;") as host:
+        assert (await host.call_tool("show")).meta["transom/view"]["state"] == "failed"
+        card = failure(user, "tests-1")
+        await card.get_by_text("If it happens again, tell the author of tests.").wait_for()
+        await card.get_by_text("Details for its author").click()
+        await card.get_by_text("its page failed before connect()").wait_for()
+
+
 async def test_a_view_that_the_user_closes_while_it_opens_leaves_no_card(browser: Chromium) -> None:
     async with browser.user() as user, hosted(renderer := user.renderer(), SILENT) as host:
         opening = asyncio.create_task(host.call_tool("show"))

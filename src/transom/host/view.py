@@ -78,9 +78,9 @@ from transom.types import (
 
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
 _RECOVERS_WITHIN = 5.0  # seconds in which a page whose script failed may still connect
+_PAGE_FAILED = ("its page failed before `connect()`",)
 _NOT_OPEN = "it is still opening"
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
-
 _TAKES_CALLS = LIVE, BUSY
 _ENDED = ViewState.CLOSED, ViewState.FAILED
 
@@ -563,7 +563,7 @@ class View(CallsTools):
 
     def _give_up(self) -> None:
         if self.opening is not None and self.app is None:
-            self.opening.cancel("its page failed before `connect()`")
+            self.opening.cancel(*_PAGE_FAILED)
 
     async def _open(self, room: list[View] | Refused) -> None:
         began, timeout = time.perf_counter(), self._env.open_timeout
@@ -586,7 +586,7 @@ class View(CallsTools):
             failure = error
             if not isinstance(error, Exception) or not str(error):  # it has no useful text
                 failure = self.closed_error()
-                failure.__cause__ = error
+                failure.__cause__ = None if error.args == _PAGE_FAILED else error
             self._env.fire("on_view_failed", self, failure)
         else:
             self.opening = None
