@@ -38,7 +38,7 @@ const LEAST_DIFFERENCE = 24; // of red, green and blue together, from 0 to 765
 const CUT_AWAY =
   /^(inset\((4[5-9]|[5-9]\d|100)(\.\d+)?%|(circle|ellipse)\(0|polygon\(0(px)? 0(px)?(, 0(px)? 0(px)?)*\))/;
 const ADDS_TEXT = /:(before|after)/i;
-const MAX_RULES = 500; // that are read
+const MAX_RULE_TEXT = 50_000; // characters of rules that are read
 const NUMBERS = /[\d.]+/g;
 /** Controls that pages hide behind something that looks better, and that is what is pressed. */
 const COVERED_TYPES = ["checkbox", "radio", "range", "file", "color", "date", "time"];
@@ -91,7 +91,12 @@ function hasAddingRule(page: Document): boolean {
   try {
     const sheets = [...Array.from(styleSheets(page)), ...adoptedSheets(page)];
     const rules = sheets.flatMap((sheet) => Array.from(rulesOf(sheet)));
-    return rules.length > MAX_RULES || rules.some((rule) => ADDS_TEXT.test(ruleText(rule)));
+    let room = MAX_RULE_TEXT;
+    return rules.some((rule) => {
+      const text = ruleText(rule);
+      room -= text.length;
+      return room < 0 || ADDS_TEXT.test(text);
+    });
   } catch {
     return true;
   }

@@ -78,7 +78,7 @@ from transom.types import (
 
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
 _RECOVERS_WITHIN = 5.0  # seconds in which a page whose script failed may still connect
-_PAGE_FAILED = ("its page failed before `connect()`",)
+_PAGE_FAILED = ("its page failed before `connect()`",)  # of a cancellation: nobody closed it
 _NOT_OPEN = "it is still opening"
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
 _TAKES_CALLS = LIVE, BUSY
