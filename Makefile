@@ -31,8 +31,8 @@ quick: ## the tests without processes, load and agent frameworks: what to run at
 	@scripts/setup python node
 	@$(PYTEST) -n 4 --tier quick $(ARGS)
 
-test: ## check, and every test of CI; with ARGS just those tests: ARGS="tests/host -k approval"
-	@scripts/setup python node servers conformance chromium headless_shell redis
+test: ## lint, and every test but the nightly ones; with ARGS just those: ARGS="tests/host -k approval"
+	@scripts/setup python node servers chromium headless_shell redis
 	@scripts/test $(ARGS)
 
 nightly: ## everything there is, for hours: scripts/nightly names the parts; ARGS="soak fuzz" runs some
@@ -43,16 +43,16 @@ nightly: ## everything there is, for hours: scripts/nightly names the parts; ARG
 test-all: ## make test with each of Python 3.11, 3.12 and 3.13 that is found
 	@scripts/test-all $(ARGS)
 
-check: lint ## lint, formatting and types
+check: lint ## lint, formatting and types, with those of JavaScript; CI runs it beside make test
+	@node_modules/.bin/eslint js
 	@node_modules/.bin/pyright
 
-lint:
+lint: ## what of make check takes seconds: make test has it too
 	@scripts/setup python node
 	@$(PYTHON_IN_VENV) -m ruff check --quiet
 	@$(PYTHON_IN_VENV) -m ruff format --check --quiet
 	@node_modules/typescript-7/bin/tsc -p js
 	@node_modules/typescript-7/bin/tsc -p js/test
-	@node_modules/.bin/eslint js
 	@node_modules/.bin/prettier --check --log-level warn $(SCRIPTS)
 
 format: ## fix what lint and formatting can fix by themselves

@@ -80,6 +80,12 @@ const stackOf = (what: unknown): string | undefined => {
   return isString(stack) ? stack.slice(0, MAX_TEXT) : undefined;
 };
 
+/** Whether this may be why a page never connects: a script that failed, or was not loaded. */
+export const mayKeepFromConnecting = ({ kind, message }: Problem): boolean =>
+  kind === "error" ||
+  kind === "rejection" ||
+  (kind === "blocked" && message.startsWith("script-src"));
+
 export type Problems = ReturnType<typeof makeProblems>;
 
 /** What one page may send: a hundred problems, then a word that there are more. */

@@ -20,9 +20,16 @@ import {
   type SandboxDriven,
   type SandboxedView,
 } from "./messages.js";
-import { isWatched, makeProblems, watchConsole, watchEvents } from "./problems.js";
+import {
+  isWatched,
+  makeProblems,
+  mayKeepFromConnecting,
+  watchConsole,
+  watchEvents,
+} from "./problems.js";
 
 const INTRODUCED_WITHIN = 3000; // milliseconds that the next document of the View has to do so
+const CONNECTS_WITHIN = 1000; // milliseconds that a page has to connect, once loaded, if a script of it failed
 const MAX_SOURCE = 500; // characters of the address of a script
 const MAX_REQUESTS = 256; // of the View, as its host takes
 const ALIVE = "transom-alive";
@@ -37,11 +44,14 @@ function start(stage: string): void {
 
   function show({ html, allow }: SandboxedView): void {
     inner?.remove();
+    isLoaded = hasFailed = false;
     const frame = document.createElement("iframe");
     frame.setAttribute("sandbox", FLAGS);
     if (allow) frame.setAttribute("allow", allow);
     frame.srcdoc = html;
     frame.addEventListener("load", () => {
+      isLoaded = true;
+      expectConnection();
       if (showsView(frame))
         watch(frame); // it was loaded again
       else reportGone();
@@ -104,7 +114,24 @@ function start(stage: string): void {
   problems._sendTo(({ source, line, column, ...problem }) => {
     const place = source ? { source: asText(source).slice(0, MAX_SOURCE), line, column } : {};
     notify("transom/notifications/problem", { ...problem, ...place });
+    hasFailed ||= mayKeepFromConnecting(problem);
+    expectConnection();
   });
+
+  // --- whether the page will connect. One that has loaded, and of which a script failed, does so
+  // soon or never.
+
+  let isLoaded = false;
+  let hasFailed = false;
+  let connecting: ReturnType<typeof setTimeout> | undefined;
+
+  function expectConnection(): void {
+    clearTimeout(connecting);
+    if (!isLoaded || !hasFailed) return;
+    connecting = setTimeout(() => {
+      if (!isIntroduced) notify("transom/notifications/unconnected", {});
+    }, CONNECTS_WITHIN);
+  }
 
   function watch({ contentWindow }: HTMLIFrameElement): void {
     const view = contentWindow as Window & typeof globalThis;

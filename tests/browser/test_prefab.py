@@ -10,6 +10,7 @@ from transom.testing import ViewsFixture
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
 async def test_a_prefab_view_is_shown_offers_its_tools_and_calls_its_server(
     views: ViewsFixture,

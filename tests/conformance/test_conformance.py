@@ -1,4 +1,7 @@
-"""Some scenarios of the official conformance suite; `make conformance` runs all of them."""
+"""Some scenarios of the official conformance suite, by night; `make conformance` runs all of them.
+
+The suite gives its own requests a few seconds, which a busy machine may need.
+"""
 
 import pytest
 from scripts.conformance import (
@@ -18,6 +21,7 @@ from tests.conformance.expected import FAILURES
 OLDER, NEWER = WIRES
 
 
+@pytest.mark.nightly
 @pytest.mark.processes
 async def test_the_gateway_passes_as_a_server() -> None:
     async with server_of("stdio") as url:
@@ -30,6 +34,7 @@ async def test_the_gateway_passes_as_a_server() -> None:
             assert outcome == Outcome("stdio", wire, scenario, (), ())
 
 
+@pytest.mark.nightly
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("wire", "scenario"),

@@ -60,7 +60,11 @@ DRAFT = {
     *(("view", f"tasks/{verb}") for verb in ("get", "list", "result", "cancel")),
 }
 # Transom's own, for hosts that announce them.
-OURS = {("view", "transom/request-pin"), ("view", "transom/notifications/problem")}
+OURS = {
+    ("view", "transom/request-pin"),
+    ("view", "transom/notifications/problem"),
+    ("view", "transom/notifications/unconnected"),
+}
 ROWS = [
     pytest.param(sender, name.removesuffix("?"), name.endswith("?"), id=f"{id}-{sender}-{name}")
     for id, directions in BEHAVIOURS.items()
@@ -134,6 +138,7 @@ def test_the_view_may_open_the_conversation_and_the_host_may_not():
         ("view", "ui/initialize"),
         ("view", "ui/notifications/initialized"),
         ("view", "transom/notifications/problem"),
+        ("view", "transom/notifications/unconnected"),
         ("view", "ping"),
         *((side, f"notifications/{name}") for side in VIEW_AND_HOST for name in BOTH_WAYS),
         ("view", "ui/notifications/sandbox-proxy-ready"),

@@ -38,7 +38,13 @@ const MAX_ROWS = 10_000;
 const MAX_SEARCHED = 20_000; // characters of a message
 
 /** What a View may send before it has said who it is. */
-const EARLY = ["ui/initialize", "ping", "transom/notifications/problem", "notifications/message"];
+const EARLY = [
+  "ui/initialize",
+  "ping",
+  "transom/notifications/problem",
+  "transom/notifications/unconnected",
+  "notifications/message",
+];
 
 /** A value of a stranger as text: it may be an object without a text of its own. */
 const wordOf = (value: unknown): string =>

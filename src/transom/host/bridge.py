@@ -192,7 +192,8 @@ class Bridge(CallsTools):
       answer in place of the server.
 
     Those that answer nothing: `on_tools_changed()`, `on_size_changed(width, height)`,
-    `on_log(entry)`, `on_problem(problem)`, `on_request_teardown()`, `on_closed(reason)`, and
+    `on_log(entry)`, `on_problem(problem)`, `on_unconnected()` when its page has loaded, a
+    script of it failed, and it does not connect, `on_request_teardown()`, `on_closed(reason)`, and
     `on_error(error)` with protocol violations of the View and exceptions of handlers.
     """
 
@@ -205,6 +206,7 @@ class Bridge(CallsTools):
     on_create_message = Event["Bridge"]()
     on_request_pin = Event["Bridge"]()
     on_problem = Event["Bridge"]()
+    on_unconnected = Event["Bridge"]()
     on_call_tool = Event["Bridge"]()
     on_list_tools = Event["Bridge"]()
     on_list_resources = Event["Bridge"]()
@@ -714,6 +716,8 @@ class Bridge(CallsTools):
                 self._fire(self.on_request_teardown)
             case "transom/notifications/problem":
                 self._fire(self.on_problem, params)
+            case "transom/notifications/unconnected":
+                self._fire(self.on_unconnected)
             case _:
                 pass  # between the host and its sandbox, or handled by the session
 

@@ -40,11 +40,7 @@ from transom.host.approvals import Approvals
 from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, OutgoingCall, set_context_while_open
 from transom.host.driver import DrivenViews
-from transom.host.indirect_tools import (
-    LIST_VIEW_TOOLS,
-    IndirectCall,
-    view_listing,
-)
+from transom.host.indirect_tools import LIST_VIEW_TOOLS, IndirectCall, view_listing
 from transom.host.limits import Limits
 from transom.host.liveness import BUSY, GONE, LIVE, ViewState
 from transom.host.model_context import ModelContext
@@ -726,6 +722,7 @@ class Host(ToolHost):
         bridge.on_request_teardown = partial(self._teardown_requested, view)
         bridge.on_request_pin = partial(self._pin_requested, view)
         bridge.on_problem = partial(self._problem, view)
+        bridge.on_unconnected = view.give_up
         bridge.on_error = self._report
         for name in _REQUESTS:
             if slot := getattr(self, name):

@@ -558,10 +558,11 @@ class View(CallsTools):
 
     def page_failed(self) -> None:
         """A script of its page failed: it is not waited for much longer if it does not connect."""
-        if self.opening is not None and self.app is None:
-            asyncio.get_running_loop().call_later(_RECOVERS_WITHIN, self._give_up)
+        if self.opening is not None:
+            asyncio.get_running_loop().call_later(_RECOVERS_WITHIN, self.give_up)
 
-    def _give_up(self) -> None:
+    def give_up(self) -> None:
+        """End the wait for its page to connect, if it has not."""
         if self.opening is not None and self.app is None:
             self.opening.cancel(*_PAGE_FAILED)
 
@@ -590,8 +591,7 @@ class View(CallsTools):
             self._env.fire("on_view_failed", self, failure)
         else:
             self.opening = None
-            app = self.app
-            name = None if app is None else f"{app.name[:100]} {app.version[:100]}"
+            name = None if (app := self.app) is None else f"{app.name[:100]} {app.version[:100]}"
             self._record_opening("opened", began, name)
             self._env.fire("on_view_opened", self)
         finally:

@@ -111,6 +111,7 @@ _TABLE = [
     Method("view", "notifications/message", m.LogParams, needs="logging"),
     Method("view", "notifications/tools/list_changed", m.Nothing),
     Method("view", "transom/notifications/problem", ViewProblem, early=True),
+    Method("view", "transom/notifications/unconnected", m.Nothing, early=True),
     Method("view", "notifications/progress", dict, early=True),
     Method("view", "notifications/cancelled", dict, early=True),
     Method("view", "ui/notifications/sandbox-proxy-ready", m.Nothing, early=True),

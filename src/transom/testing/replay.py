@@ -38,6 +38,7 @@ _NOT_COMPARED = (
     "notifications/progress",
     "notifications/message",
     "transom/notifications/problem",
+    "transom/notifications/unconnected",
 )
 _ALIKE = (
     re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
