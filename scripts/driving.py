@@ -32,7 +32,7 @@ from transom.drive.snapshot import Snapshot
 from transom.host.ui_resource import links_view
 from transom.host.view import View
 from transom.web import HeadlessRenderer
-from transom.web.headless import chromium_arguments, find_chromium
+from transom.web.chromium import chromium_arguments, find_chromium
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"

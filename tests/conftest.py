@@ -83,15 +83,15 @@ def no_spare_process(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.config.getoption("--tier") != "test":
         yield
         return
-    from transom.web import headless  # Playwright with it
+    from transom.web import chromium
 
     off = "--disable-features="
     arguments = [
         argument.replace(off, f"{off}SpareRendererForSitePerProcess,")
-        for argument in headless._ARGUMENTS
+        for argument in chromium._ARGUMENTS
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(headless, "_ARGUMENTS", arguments)
+        patch.setattr(chromium, "_ARGUMENTS", arguments)
         yield
 
 

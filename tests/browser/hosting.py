@@ -17,7 +17,7 @@ from tests.browser.views import html
 from transom import Host, Policy
 from transom.host.view import View
 from transom.server import Views
-from transom.web.headless import chromium_arguments, find_chromium
+from transom.web.chromium import chromium_arguments, find_chromium
 from transom.web.renderers import BrowserRenderer
 from transom.web.stage import Stage
 

@@ -18,7 +18,8 @@ from tests.browser.hosting import Told, hosted, processes, show, signal_all, tex
 from transom import Host
 from transom.errors import RequestTimeout, ViewClosed
 from transom.web import headless as headless_module
-from transom.web.headless import HeadlessRenderer, _Profile, find_chromium
+from transom.web.chromium import ChromiumProcess, Profile, find_chromium
+from transom.web.headless import HeadlessRenderer
 
 pytestmark = pytest.mark.processes
 
@@ -50,8 +51,10 @@ async def headless(
 
 def browser_of(renderer: HeadlessRenderer) -> str:
     """What the processes of its browser have in their command lines."""
-    assert renderer._browser._profile is not None
-    return str(renderer._browser._profile.path)
+    process = renderer._browser._options.process
+    profile = renderer._browser._profile if process is None else process._profile
+    assert profile is not None
+    return str(profile.path)
 
 
 def size_of(png: bytes) -> tuple[int, int]:
@@ -166,12 +169,12 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    used, left = _Profile(), _Profile()
+    used, left = Profile(), Profile()
     left._lock.close()  # as when its process is killed
     for profile in (used, left):
         os.utime(profile.path / "transom.lock", (0, 0))
     (tmp_path / "transom-profile-other").mkdir()  # somebody else's, and not locked
-    fresh = _Profile()
+    fresh = Profile()
     try:
         there = {path.name for path in tmp_path.iterdir()}
         assert there == {used.path.name, fresh.path.name, "transom-profile-other"}
@@ -183,7 +186,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
 async def test_a_profile_that_is_written_to_while_it_is_removed_is_removed_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    profile, removed = _Profile(), 0
+    profile, removed = Profile(), 0
     remove = tempfile.TemporaryDirectory[str].cleanup
 
     def remove_while_a_process_writes(folder: tempfile.TemporaryDirectory[str]) -> None:
@@ -219,18 +222,21 @@ async def check_that_it_is_survived(host: Host, lost: str, reason: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("whole_chromium")
-async def test_a_browser_that_is_killed_is_survived() -> None:
-    async with headless() as (renderer, host):
+@pytest.mark.parametrize("process", [None, ChromiumProcess()], ids=["own", "shared"])
+async def test_a_browser_that_is_killed_is_survived(process: ChromiumProcess | None) -> None:
+    async with headless(process=process) as (renderer, host):
         view = await show(host)
         running = asyncio.create_task(view.call_tool("forever"))
         assert await text_of(view.call_tool("count")) == "1"
         mark = browser_of(renderer)
-        signal_all(processes(mark)[:1], signal.SIGKILL)
+        signal_all(processes(mark)[: 1 if process is None else 2], signal.SIGKILL)
         with pytest.raises(ViewClosed, match="the browser is gone"):
             await running
         await check_that_it_is_survived(host, view.id, "the browser is gone")
         assert browser_of(renderer) != mark
         await until_gone(mark)
+    if process is not None:
+        await asyncio.to_thread(process.close)
 
 
 @pytest.mark.usefixtures("whole_chromium")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -9,10 +10,17 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import TRANSOM, transom
+from tests.gateway.raw_client import GATEWAY, ROOT, raw_client
 from transom.gateway.stdio import on_signals
 
 STUBBORN = "import pathlib, os, signal, sys; pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))"
 STUBBORN += "; sys.stdin.read(); signal.pause()"
+
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "tests", "version": "1"},
+}
 
 
 @pytest.mark.processes
@@ -54,3 +62,33 @@ def test_a_record_is_of_one_client():
     ran = transom("gateway", "--record", "record.jsonl", "--http", "0", "--", "true")
     assert ran.returncode == 2
     assert "--record is for one client, on standard input: leave out --http" in ran.stderr
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "view", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["server", "view"]
+)
+async def test_what_a_gateway_recorded_is_replayed(view: bool, tmp_path: Path):
+    record, orders = tmp_path / "record.jsonl", ROOT / "examples" / "orders.py"
+    options = [*["--headless"] * view, "--record", str(record)]
+    async with raw_client([*GATEWAY, *options, "--", sys.executable, str(orders)]) as client:
+        await client.ask(1, "initialize", HELLO)
+        client.tell("notifications/initialized")
+        await client.ask(2, "tools/call", {"name": "show_orders", "arguments": {"status": "open"}})
+        if view:
+            picked = {"ids": ["A-1041"]}
+            call = {"view_id": "orders-1", "name": "select_orders", "arguments": picked}
+            params = {"name": "call_view_tool", "arguments": call}
+            called = await client.ask(3, "tools/call", params)
+            assert "isError" not in called["result"], called
+    words = ["--view"] * view
+    ran = await asyncio.to_thread(transom, "replay", *words, str(record), str(orders))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Nothing differs in" in ran.stdout
+    if not view:
+        changed = tmp_path / "orders.py"
+        changed.write_text(orders.read_text().replace("A-1041", "A-1040"))
+        shutil.copy(orders.with_suffix(".html"), tmp_path)
+        ran = await asyncio.to_thread(transom, "replay", str(record), str(changed))
+        assert (ran.returncode, ran.stderr) == (1, "")
+        assert "A-1040" in ran.stdout

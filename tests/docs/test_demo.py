@@ -20,7 +20,7 @@ from tests.docs.test_readme import COMMANDS
 from transom.gateway.agent_configs import CLIENTS, Machine
 from transom.gateway.config_text import FORMATS
 from transom.gateway.install import find_clients
-from transom.web.headless import chromium_arguments, find_chromium
+from transom.web.chromium import chromium_arguments, find_chromium
 
 pytestmark = pytest.mark.processes
 

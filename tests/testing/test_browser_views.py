@@ -1,14 +1,17 @@
 """The pytest plugin with Views in Chromium: one browser for all tests of a session."""
 
+import os
 import shutil
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import gettempdir
 
 import playwright.async_api  # noqa: F401 - it cannot be imported twice
 import pytest
 
 from examples.orders import server as orders_server
+from tests.browser.hosting import processes
 from tests.testing import pages
 from tests.testing.test_plugin import INI, PLUGINS
 from transom.testing import plugin
@@ -38,6 +41,25 @@ async def use(views, html, wait=60):
     assert view.sent_calls("next") == [{"count": 7}]
     return view
 """
+
+
+def browsers() -> list[int]:
+    """The Chromiums of Views that this process has started: their first processes."""
+    found = processes("--user-data-dir=" + str(Path(gettempdir()) / "transom-profile-"))
+    commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in found}
+    return [
+        pid
+        for pid, command in commands.items()
+        if b"--type=" not in command
+        and not command.startswith(b"/bin/sh")  # which ends it
+        and os.getpid() in ancestors(pid)
+    ]
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        yield pid
 
 
 class KeptBrowser(SharedBrowser):
@@ -126,6 +148,53 @@ def test_a_page_is_used_as_its_user_and_its_model_do_in_one_browser(run, browser
     """)
     done.assert_outcomes(passed=5)
     assert browser.started <= before + 1
+
+
+def test_tests_on_other_event_loops_use_the_same_browser(run, browser: KeptBrowser):
+    done = run("""
+        import asyncio
+        import pytest_asyncio
+        from tests.testing.test_browser_views import browsers
+        seen = []
+
+        async def see(view):
+            assert (await view.call("add", n=1)).text == "4"
+            assert await view.page.evaluate("innerWidth > 500") is True
+            seen.append((asyncio.get_running_loop(), *browsers()))
+
+        @pytest.fixture
+        def anyio_backend():
+            return "asyncio"
+
+        @pytest_asyncio.fixture
+        async def opened(views):
+            return await views.open(html=PAGE, result="3")
+
+        @pytest.fixture
+        async def opened_by_anyio(views, anyio_backend):
+            return await views.open(html=PAGE, result="3")
+
+        async def test_own(views):
+            await see(await views.open(html=PAGE, result="3"))
+
+        @pytest.mark.asyncio
+        @pytest.mark.parametrize("again", [1, 2])
+        async def test_asyncio(views, opened, again):
+            await see(opened)
+
+        @pytest.mark.anyio
+        async def test_anyio(views, opened_by_anyio):
+            await see(opened_by_anyio)
+
+        async def test_own_again(views):
+            await see(await views.open(html=PAGE, result="3"))
+
+        def test_what_was_seen():
+            loops, started = zip(*seen)
+            assert len({*loops}) == 4
+            assert len({*started}) == 1
+    """)
+    done.assert_outcomes(passed=6)
 
 
 @pytest.mark.parametrize(

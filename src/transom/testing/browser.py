@@ -1,14 +1,16 @@
 """The browser of a test session, and how the Views of one test get into it.
 
-1. Tests that run on the plugin's own event loop share one Chromium, until the session ends.
-2. Playwright belongs to one event loop. A test on a loop of another plugin, where its async
-   fixtures are, gets a Chromium of its own.
+1. All tests share one Chromium, until the session ends.
+2. Playwright belongs to one event loop. Tests that run on the plugin's own loop share its
+   connection to that Chromium. A test on a loop of another plugin, where its async fixtures are,
+   has a connection of its own, and there is no other meanwhile: a page waits for all of them.
 3. Nothing is started for a test whose Views are all in Python.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self
@@ -23,6 +25,7 @@ from transom.web.csp import CspMode
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Page
 
+    from transom.web.chromium import ChromiumProcess
     from transom.web.headless import HeadlessRenderer, HeadlessSeat
 
 
@@ -32,6 +35,7 @@ class SharedBrowser:
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None
         self._shared: HeadlessRenderer | None = None
+        self._process: ChromiumProcess | None = None
         self._on_console: Callable[[str], object] = _ignore
 
     def run(self, test: Coroutine[Any, Any, object]) -> None:
@@ -58,20 +62,33 @@ class SharedBrowser:
         return renderer, await stack.enter_async_context(renderer.seat())
 
     def _make(self) -> HeadlessRenderer:
-        # Playwright and the web server take a while to load.
+        # The web server takes a while to load.
+        from transom.web.chromium import ChromiumProcess  # noqa: PLC0415
         from transom.web.headless import HeadlessRenderer  # noqa: PLC0415
 
-        return HeadlessRenderer(on_console=lambda kind, text: self._on_console(f"{kind}: {text}"))
+        if self._process is None and os.name == "posix":
+            self._process = ChromiumProcess()
+        return HeadlessRenderer(
+            process=self._process,
+            on_console=lambda kind, text: self._on_console(f"{kind}: {text}"),
+        )
 
     def _forget(self) -> None:
         self._on_console = _ignore
 
+    def disconnect(self) -> None:
+        """Leave the browser to a test on another event loop."""
+        shared, self._shared = self._shared, None
+        if shared is not None and self._runner is not None:
+            self._runner.run(shared.__aexit__())
+
     def close(self) -> None:
         """End the browser, and the event loop."""
+        self.disconnect()
         if self._runner is not None:
-            if self._shared is not None:
-                self._runner.run(self._shared.__aexit__())
             self._runner.close()
+        if self._process is not None:
+            self._process.close()
 
 
 def _ignore(_: object) -> None:

@@ -3,7 +3,7 @@
 pytest loads this for everyone who has Transom installed, so it loads next to nothing itself.
 
 1. A test that uses `views` is async. It runs here, on one event loop for all such tests, because a
-   browser belongs to one event loop. That holds for tests of pytest-asyncio and anyio as well,
+   connection to a browser belongs to one. That holds for tests of pytest-asyncio and anyio as well,
    unless one has async fixtures: those live on the loop of their plugin, and so does the test.
 2. Its Views are closed inside the test, on the test's event loop, whoever runs that. What went
    wrong in them fails the test there.
@@ -88,6 +88,18 @@ def _output(config: pytest.Config) -> Path:
 def _fixture_of(item: pytest.Item) -> ViewsFixture | None:
     made: Any = getattr(item, "funcargs", {}).get("views")
     return made if hasattr(made, "run_test") else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave the browser to a test that will not run here."""
+    if (
+        browser_key in item.config.stash
+        and isinstance(item, pytest.Function)
+        and "views" in item.fixturenames
+        and _has_async_fixtures(item)
+    ):
+        item.config.stash[browser_key].disconnect()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -8,24 +8,25 @@ may crash.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import re
 import secrets
-import shutil
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from math import ceil
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 
 from transom.background import Background, ignore
 from transom.errors import Refused, TransomError, ViewClosed
-from transom.state_files import try_lock
+from transom.web.chromium import (
+    ChromiumProcess,
+    Profile,
+    chromium_arguments,
+    chromium_environment,
+    find_chromium,
+)
 from transom.web.csp import CspMode
 from transom.web.local_stage import LocalStage
 from transom.web.mounted_views import Violation
@@ -35,84 +36,22 @@ from transom.web.stage import Stage
 from transom.web.view_storage import ViewStorage
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Playwright
+    from playwright.async_api import BrowserContext, BrowserType, Playwright, ViewportSize
     from playwright.async_api import Page as BrowserPage
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _CLOSE_WITHIN = 3.0
 _LOADED_WITHIN = 10.0
-_DELETED_AFTER = (0.0, 0.1, 0.5, 2.0)
-_PROFILE = "transom-profile-"
 # Nothing lies over the frame of a View when its picture is taken. Returns its height.
 _UNCOVER = """(frame) => {
   document.querySelector(".bar").style.position = "static";
   return frame.getBoundingClientRect().height;
 }"""
-_LOCK = "transom.lock"
 _VIEWS_OF_A_PAGE = 10
-_SETTLED_AFTER = 60.0  # seconds after which a process that created a profile has locked it
-# The address bar's popups are pages of their own, made for each window: half of a browser's start.
-# The rest is Playwright's own list, as far as it matters: the last switch given counts.
-_DISABLED_FEATURES = (
-    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,AimEnabled,OptimizationHints,"
-    "NetworkTimeServiceQuerying,PreconnectToSearch,MediaRouter,HttpsUpgrades,"
-    "HttpsFirstBalancedModeAutoEnable,ThirdPartyStoragePartitioning,PaintHolding,"
-    "AvoidCorsURLLoaderRestartOnRedirect,AvoidUnnecessaryBeforeUnloadCheckSync,"
-    "DestroyProfileOnBrowserClose"
-)
-_LONGEST_TMPDIR = 56
-_ARGUMENTS = [
-    _DISABLED_FEATURES,
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    # Chromium without the parts of a window, such as Playwright's own, would give all Views one
-    # process: one that hangs would hang them all.
-    "--site-per-process",
-    # No request for `<link rel=prerender>`, which a page's policy does not stop.
-    "--enable-features=NoStatePrefetchHoldback",
-]
-
-
-# A page's policy does not cover connections between browsers, nor those that a browser makes ahead
-# of time; no View needs them here.
-_PREFERENCES = {
-    "profile": {"block_third_party_cookies": False, "cookie_controls_mode": 0},
-    "net": {"network_prediction_options": 2},
-    "webrtc": {
-        "ip_handling_policy": "disable_non_proxied_udp",
-        "multiple_routes_enabled": False,
-        "nonproxied_udp_enabled": False,
-    },
-}
 _NO_PEERS = """
 for (const name of Object.getOwnPropertyNames(window)) {
   if (/^(webkit)?RTC/.test(name)) delete window[name];
 }
 """
-
-
-def find_chromium() -> str | None:
-    """The machine's own Chromium or Chrome; None: use the one that Playwright installs."""
-    given = os.environ.get("TRANSOM_CHROMIUM")
-    return given or next((path for name in _NAMES if (path := shutil.which(name))), None)
-
-
-def _environment(profile: Path) -> dict[str, str | float | bool]:
-    """Variables that make the browser put its temporary files into its profile.
-
-    One of them is a socket, whose path may have at most 107 bytes.
-    """
-    short = len(os.fsencode(profile)) <= _LONGEST_TMPDIR
-    return {**os.environ, **({"TMPDIR": str(profile)} if short else {})}
-
-
-def chromium_arguments() -> list[str]:
-    """The command-line switches of Chromium. Its process sandbox does not work for root."""
-    return [*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])]
 
 
 class BrowserOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +62,7 @@ class BrowserOptions(msgspec.Struct, frozen=True, kw_only=True):
     dark: bool
     timeout: float
     profile: Path | None
+    process: ChromiumProcess | None
     on_console: Callable[[str, str], object] | None
     on_request: Callable[[str], object] | None
 
@@ -134,7 +74,7 @@ class StageBrowser:
         self._options = options
         self._playwright: Playwright | None = None
         self._context: BrowserContext | None = None
-        self._profile: _Profile | None = None
+        self._profile: Profile | None = None
         self.page: BrowserPage | None = None
         """Playwright's page that shows the Stage, if there is one."""
         self.input = RealInput()
@@ -251,18 +191,36 @@ class StageBrowser:
             return None
         try:
             async with asyncio.timeout(self._options.timeout):
-                page = await retired.context.new_page()
+                page = await self._new_page(retired.context)
                 await retired.close()
         except Exception:  # noqa: BLE001 - whatever is wrong with that browser, there are others
             return None
         return page
 
     async def _start_browser(self, stage: Stage) -> BrowserPage:
+        lost = self._context is not None
         await self._close_browser()
+        if lost and self._options.process is not None:
+            await asyncio.to_thread(self._options.process.close)
         context = self._context = await self._launch()
         context.on("close", lambda _: self._browser_closed(stage, context))
         await context.add_init_script(_NO_PEERS)
-        return context.pages[0] if context.pages else await context.new_page()
+        return context.pages[0] if context.pages else await self._new_page(context)
+
+    async def _new_page(self, context: BrowserContext) -> BrowserPage:
+        page = await context.new_page()
+        if self._options.process is not None:  # nobody has told it what its pages are like
+            await page.set_viewport_size(self._viewport)
+            await page.emulate_media(color_scheme=self._color_scheme)
+        return page
+
+    @property
+    def _viewport(self) -> ViewportSize:
+        return {"width": self._options.size[0], "height": self._options.size[1]}
+
+    @property
+    def _color_scheme(self) -> Literal["dark", "light"]:
+        return "dark" if self._options.dark else "light"
 
     async def _launch(self) -> BrowserContext:
         while True:
@@ -287,17 +245,21 @@ class StageBrowser:
                     "Views without a window need Playwright: pip install 'transom[headless]'"
                 ) from None
             self._playwright = await async_playwright().start()
-        if self._profile is None:
-            self._profile = _Profile(self._options.profile)
+        chromium = self._playwright.chromium
         try:
-            return await self._playwright.chromium.launch_persistent_context(
+            if self._options.process is not None:
+                async with asyncio.timeout(self._options.timeout):
+                    return await _connect(chromium, self._options.process)
+            if self._profile is None:
+                self._profile = Profile(self._options.profile)
+            return await chromium.launch_persistent_context(
                 self._profile.path,
                 executable_path=self._options.executable or find_chromium(),
                 args=chromium_arguments(),
-                viewport={"width": self._options.size[0], "height": self._options.size[1]},
-                color_scheme="dark" if self._options.dark else "light",
+                viewport=self._viewport,
+                color_scheme=self._color_scheme,
                 accept_downloads=False,
-                env=_environment(self._profile.path),
+                env=dict(chromium_environment(self._profile.path)),
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
@@ -349,9 +311,13 @@ class StageBrowser:
         if context is not None:
             try:
                 async with asyncio.timeout(_CLOSE_WITHIN):
+                    if self._options.process is not None:  # it goes on
+                        await asyncio.gather(*(page.close() for page in context.pages))
                     await context.close()
             except Exception:  # noqa: BLE001 - a hung browser, or no driver left to close it
                 await self._stop_driver()
+                if self._options.process is not None:
+                    await asyncio.to_thread(self._options.process.close)
         if self._profile is not None:
             profile, self._profile = self._profile, None
             await profile.remove()
@@ -363,6 +329,13 @@ class StageBrowser:
             with suppress(Exception):  # it may be dead already
                 async with asyncio.timeout(_CLOSE_WITHIN):
                     await playwright.stop()
+
+
+async def _connect(chromium: BrowserType, process: ChromiumProcess) -> BrowserContext:
+    browser = await chromium.connect_over_cdp(await process.address(chromium.executable_path))
+    session: Any = await browser.new_browser_cdp_session()
+    await session.send("Browser.setDownloadBehavior", {"behavior": "deny"})
+    return browser.contexts[0]
 
 
 class HeadlessSeat(Seat):
@@ -429,6 +402,8 @@ class HeadlessRenderer(HeadlessSeat):
             not respond.
         profile: the folder of a browser profile to keep for the next run, with what Views store;
             only one browser at a time can use it. None: a temporary one.
+        process: a Chromium that runs already, or is started when it is needed, and goes on when
+            this renderer is left; one renderer at a time can use it. None: a new one.
         downloads: the folder in which the files of Views are saved; None: they are refused.
         max_download_bytes: how much all Views together may save there.
         on_violation: called with everything that a View's policy blocked.
@@ -445,6 +420,7 @@ class HeadlessRenderer(HeadlessSeat):
         dark: bool = False,
         timeout: float = 30.0,
         profile: Path | None = None,
+        process: ChromiumProcess | None = None,
         downloads: Path | None = None,
         max_download_bytes: int = 100 * 1024 * 1024,
         on_violation: Callable[[Violation], object] | None = None,
@@ -458,6 +434,7 @@ class HeadlessRenderer(HeadlessSeat):
                 dark=dark,
                 timeout=timeout,
                 profile=profile,
+                process=process,
                 on_console=on_console,
                 on_request=on_request,
             )
@@ -511,48 +488,6 @@ class HeadlessRenderer(HeadlessSeat):
         return HeadlessSeat(self._local, self._browser, self._local.new_mark(), client)
 
 
-class _Profile:
-    """A browser profile, temporary unless one is given, in which framed pages have storage.
-
-    In private windows they have none, nor by default in the Chromium of some systems. It is locked
-    while it is used: the profile of a killed process is removed by the next one.
-    """
-
-    def __init__(self, kept: Path | None = None) -> None:
-        _remove_abandoned_profiles()
-        self._folder = None
-        if kept is None:
-            self._folder = TemporaryDirectory(prefix=_PROFILE, ignore_cleanup_errors=True)
-        self.path = Path(self._folder.name) if self._folder is not None else kept or Path()
-        preferences = self.path / "Default" / "Preferences"
-        preferences.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = (self.path / _LOCK).open("w")
-        if not try_lock(self._lock.fileno()) and kept is not None:
-            raise TransomError(f"The profile {kept} is used by another program")
-        if not preferences.exists():
-            preferences.write_text(json.dumps(_PREFERENCES))
-
-    async def remove(self) -> None:
-        """Delete it. Processes of a browser that was killed may write to it for a while."""
-        self._lock.close()
-        if self._folder is not None:
-            for delay in _DELETED_AFTER:
-                await asyncio.sleep(delay)
-                self._folder.cleanup()
-                if not self.path.exists():
-                    break
-
-
-def _remove_abandoned_profiles() -> None:
-    for lock in Path(gettempdir()).glob(f"{_PROFILE}*/{_LOCK}"):
-        with suppress(OSError):
-            settled = time.time() - lock.lstat().st_mtime > _SETTLED_AFTER
-            if settled and lock.is_file() and not lock.is_symlink():
-                with lock.open("r+") as file:
-                    if try_lock(file.fileno()):
-                        shutil.rmtree(lock.parent, ignore_errors=True)
-
-
 class _Downloads:
     """Saves the files of Views in a folder, up to a number of bytes altogether."""
 
@@ -577,11 +512,6 @@ class _Downloads:
             path = path.with_stem(f"{name.stem}-{secrets.token_hex(4)}")
         with path.open("xb") as file:
             file.write(content)
-
-
-def _is_root() -> bool:
-    geteuid: Any = getattr(os, "geteuid", None)
-    return geteuid is not None and geteuid() == 0
 
 
 def _short(error: BaseException) -> str:

@@ -1,0 +1,245 @@
+"""Chromium: where it is, how it is started, its profile, and one that runs by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+from typing import IO, Any
+
+from transom.errors import TransomError
+from transom.state_files import try_lock
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_DELETED_AFTER = (0.0, 0.1, 0.5, 2.0)
+_PROFILE = "transom-profile-"
+_LOCK = "transom.lock"
+_SETTLED_AFTER = 60.0  # seconds after which a process that created a profile has locked it
+# The address bar's popups are pages of their own, made for each window: half of a browser's start.
+# The rest is Playwright's own list, as far as it matters: the last switch given counts.
+_DISABLED_FEATURES = (
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,AimEnabled,OptimizationHints,"
+    "NetworkTimeServiceQuerying,PreconnectToSearch,MediaRouter,HttpsUpgrades,"
+    "HttpsFirstBalancedModeAutoEnable,ThirdPartyStoragePartitioning,PaintHolding,"
+    "AvoidCorsURLLoaderRestartOnRedirect,AvoidUnnecessaryBeforeUnloadCheckSync,"
+    "DestroyProfileOnBrowserClose"
+)
+_LONGEST_TMPDIR = 56
+_ARGUMENTS = [
+    _DISABLED_FEATURES,
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # Chromium without the parts of a window, such as Playwright's own, would give all Views one
+    # process: one that hangs would hang them all.
+    "--site-per-process",
+    # No request for `<link rel=prerender>`, which a page's policy does not stop.
+    "--enable-features=NoStatePrefetchHoldback",
+]
+
+# What Playwright adds for a browser that it starts, as far as Views can tell.
+_AS_PLAYWRIGHT = [
+    "--headless",
+    "--no-sandbox",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+    "--force-color-profile=srgb",
+    "--allow-pre-commit-input",
+    "--disable-back-forward-cache",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--disable-breakpad",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-field-trial-config",
+    "--disable-hang-monitor",
+    "--disable-ipc-flooding-protection",
+    "--disable-popup-blocking",
+    "--disable-prompt-on-repost",
+    "--disable-search-engine-choice-screen",
+    "--enable-unsafe-swiftshader",
+    "--metrics-recording-only",
+    "--no-default-browser-check",
+    "--password-store=basic",
+    "--use-mock-keychain",
+]
+# A shell that ends the browser when its input ends, as it does with this process in any case.
+_KEEPER = '"$@" </dev/null & exec 2>/dev/null; read -r _; kill $!; wait'
+_ENDED_WITHIN = 5.0
+
+# A page's policy does not cover connections between browsers, nor those that a browser makes ahead
+# of time; no View needs them here.
+_PREFERENCES = {
+    "profile": {"block_third_party_cookies": False, "cookie_controls_mode": 0},
+    "net": {"network_prediction_options": 2},
+    "webrtc": {
+        "ip_handling_policy": "disable_non_proxied_udp",
+        "multiple_routes_enabled": False,
+        "nonproxied_udp_enabled": False,
+    },
+}
+
+
+def find_chromium() -> str | None:
+    """The machine's own Chromium or Chrome; None: use the one that Playwright installs."""
+    given = os.environ.get("TRANSOM_CHROMIUM")
+    return given or next((path for name in _NAMES if (path := shutil.which(name))), None)
+
+
+def chromium_environment(profile: Path) -> Mapping[str, str]:
+    """Variables that make the browser put its temporary files into its profile.
+
+    One of them is a socket, whose path may have at most 107 bytes.
+    """
+    short = len(os.fsencode(profile)) <= _LONGEST_TMPDIR
+    return {**os.environ, **({"TMPDIR": str(profile)} if short else {})}
+
+
+def chromium_arguments() -> list[str]:
+    """The command-line switches of Chromium. Its process sandbox does not work for root."""
+    return [*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])]
+
+
+class Profile:
+    """A browser profile, temporary unless one is given, in which framed pages have storage.
+
+    In private windows they have none, nor by default in the Chromium of some systems. It is locked
+    while it is used: the profile of a killed process is removed by the next one.
+    """
+
+    def __init__(self, kept: Path | None = None) -> None:
+        _remove_abandoned_profiles()
+        self._folder = None
+        if kept is None:
+            self._folder = TemporaryDirectory(prefix=_PROFILE, ignore_cleanup_errors=True)
+        self.path = Path(self._folder.name) if self._folder is not None else kept or Path()
+        preferences = self.path / "Default" / "Preferences"
+        preferences.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = (self.path / _LOCK).open("w")
+        if not try_lock(self._lock.fileno()) and kept is not None:
+            raise TransomError(f"The profile {kept} is used by another program")
+        if not preferences.exists():
+            preferences.write_text(json.dumps(_PREFERENCES))
+
+    async def remove(self) -> None:
+        """Delete it. Processes of a browser that was killed may write to it for a while."""
+        self._lock.close()
+        if self._folder is not None:
+            for delay in _DELETED_AFTER:
+                await asyncio.sleep(delay)
+                self._folder.cleanup()
+                if not self.path.exists():
+                    break
+
+
+class ChromiumProcess:
+    """A Chromium without a window that belongs to no event loop: one after the other connects.
+
+    It listens on the loopback interface, without a password. It ends with `close`, or with this
+    process, however that ends. Not on Windows.
+    """
+
+    def __init__(self) -> None:
+        self._profile: Profile | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self._address: Future[str] = Future()
+        self._reader = threading.Thread()
+
+    async def address(self, installed: str) -> str:
+        """Where it listens. It is started if it does not run.
+
+        Args:
+            installed: the path of Playwright's own Chromium, for a machine that has no other.
+
+        Raises:
+            TransomError: it did not start.
+        """
+        if not self._reader.is_alive():
+            await asyncio.to_thread(self.close)
+            self._start(find_chromium() or installed)
+        return await asyncio.shield(asyncio.wrap_future(self._address))
+
+    def _start(self, executable: str) -> None:
+        profile = self._profile = Profile()
+        switches = [
+            f"--user-data-dir={profile.path}",
+            "--remote-debugging-port=0",
+            *_AS_PLAYWRIGHT,
+            *chromium_arguments(),
+        ]
+        process = self._process = subprocess.Popen(
+            ["/bin/sh", "-c", _KEEPER, "sh", executable, *switches],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=chromium_environment(profile.path),
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self._address = Future()
+        self._reader = threading.Thread(
+            target=_read_address, args=(process.stderr, self._address), daemon=True
+        )
+        self._reader.start()
+
+    def close(self) -> None:
+        """End it, and delete its profile."""
+        process, self._process = self._process, None
+        if process is not None:
+            assert process.stdin is not None  # noqa: S101 - a pipe was asked for
+            process.stdin.close()
+            try:
+                process.wait(_ENDED_WITHIN)
+            except subprocess.TimeoutExpired:  # it hangs
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            self._reader.join()
+        profile, self._profile = self._profile, None
+        if profile is not None:
+            asyncio.run(profile.remove())
+
+
+def _read_address(output: IO[str], address: Future[str]) -> None:
+    """Read what Chromium writes, until it ends: first its address."""
+    last: deque[str] = deque(maxlen=5)
+    with output:
+        for line in output:
+            last.append(line.strip())
+            if not address.done() and (found := re.search(r"DevTools listening on (ws:\S+)", line)):
+                address.set_result(found[1])
+    if not address.done():
+        address.set_exception(TransomError(" ".join(last)[:500] or "it ended at once"))
+
+
+def _remove_abandoned_profiles() -> None:
+    for lock in Path(gettempdir()).glob(f"{_PROFILE}*/{_LOCK}"):
+        with suppress(OSError):
+            settled = time.time() - lock.lstat().st_mtime > _SETTLED_AFTER
+            if settled and lock.is_file() and not lock.is_symlink():
+                with lock.open("r+") as file:
+                    if try_lock(file.fileno()):
+                        shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+def _is_root() -> bool:
+    geteuid: Any = getattr(os, "geteuid", None)
+    return geteuid is not None and geteuid() == 0
