@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.conform.hostile_views import ATTACKS, HOSTILE_PAGES, PAGE, Attack, HostileViews
 from tests.conform.mutations import MutatedRenderer, Mutation, mutations
 from transom import App
 from transom.background import ignore
-from transom.channel import Channel, memory_pair
 from transom.cli.main import run
 from transom.conform.report import ConformReport
 from transom.conform.requirements import requirements
-from transom.conform.views import ViewSource, measure_app, measure_in
-from transom.errors import ChannelClosed
+from transom.conform.views import (
+    ViewSource,
+    measure_app,
+    measure_in,
+    measure_view,
+    view_of_page,
+)
 from transom.host.renderers import InProcessRenderer
 from transom.host.ui_resource import UIResource
 
@@ -102,42 +107,24 @@ def test_there_are_enough_broken_views_and_each_names_its_requirement():
 # --- Views that are hostile to the kit -------------------------------------------------------
 
 
-class Hostile:
-    """Views that send the same line without end, or nothing."""
-
-    def __init__(self, line: bytes) -> None:
-        self._line = line
-        self._talking: list[asyncio.Task[None]] = []
-
-    async def open(self, resource: UIResource) -> Channel:
-        ours, theirs = memory_pair()
-        self._talking.append(asyncio.create_task(self._talk(theirs)))
-        return ours
-
-    async def _talk(self, channel: Channel) -> None:
-        try:
-            while self._line:
-                await channel.send(self._line)
-        except ChannelClosed:
-            return
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (b"", "handshake-first"),
-        (b"no JSON", "wire-bounded"),
-        (b"[" * 10_000, "wire-bounded"),
-        (b'{"jsonrpc":"2.0","method":"notifications/message"}', "wire-bounded"),
-        (b'{"jsonrpc":"2.0","id":1,"method":"ui/initialize","params":[]}', "wire-bounded"),
-    ],
-)
-async def test_a_view_that_floods_or_is_silent_is_reported_and_the_run_ends(
-    line: bytes, expected: str
-):
-    measured = await measure_in(Hostile(line), SOURCE, TIMEOUT if line else 0.1)
-    assert expected in measured.failed()
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda each: each.name)
+async def test_a_hostile_view_is_reported_and_the_run_ends(attack: Attack):
+    measured = await measure_in(HostileViews(attack), SOURCE, 0.1 if attack.is_silent else TIMEOUT)
+    assert attack.expect in measured.failed()
     assert all(len(each.detail) <= 300 for each in measured.verdicts())
+    assert "".join(each.detail for each in measured.verdicts()).isprintable()
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+@pytest.mark.parametrize("name", HOSTILE_PAGES)
+async def test_a_hostile_page_is_reported_and_the_run_ends(name: str, tmp_path: Path):
+    page = tmp_path / "page.html"
+    script, expected = HOSTILE_PAGES[name]
+    page.write_text(PAGE.replace("HOSTILE", script))
+    async with view_of_page(page) as source:
+        report = await measure_view(source, name, timeout=2.0)
+    assert expected in failures(report)
 
 
 # --- the command -----------------------------------------------------------------------------

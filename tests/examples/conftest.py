@@ -1,27 +1,33 @@
 """The Views of the examples in Chromium, under the strict policy; a fresh server for each test."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.examples.driving import Shown, fresh
-from transom.testing import ViewsFixture
+from tests.examples.driving import fresh
+from transom.testing import OpenedView, ViewsFixture
 
-Open = Callable[..., Awaitable[Shown]]
+
+class Open:
+    """`await open_view("music", "show_player")`: an example's View, its server a fresh one."""
+
+    module: Any
+    """That of the last one."""
+
+    def __init__(self, views: ViewsFixture) -> None:
+        self._views = views
+        self.opened: list[OpenedView] = []
+
+    async def __call__(self, example: str, tool: str, **arguments: Any) -> OpenedView:
+        self.module = fresh(example)
+        self.opened.append(await self._views.open(self.module.server, tool, **arguments))
+        return self.opened[-1]
 
 
 @pytest.fixture
 def open_view(views: ViewsFixture) -> Iterator[Open]:
-    """`await open_view("music", "show_player")`: an example's View, its server a fresh one."""
     views.configure(csp="strict", open_timeout=60)
-    opened: list[Shown] = []
-
-    async def show(example: str, tool: str, **arguments: Any) -> Shown:
-        module = fresh(example)
-        view = await views.open(module.server, tool, **arguments)
-        opened.append(Shown(view, module))
-        return opened[-1]
-
-    yield show
-    assert [problem for shown in opened for problem in shown.opened.problems] == []
+    opens = Open(views)
+    yield opens
+    assert [problem for view in opens.opened for problem in view.problems] == []

@@ -4,15 +4,16 @@ import pytest
 from playwright.async_api import expect
 
 from tests.examples.conftest import Open
-from tests.examples.driving import Shown, enum, fresh
+from tests.examples.driving import enum, fresh, tools_when
 from transom import ToolError
+from transom.testing import OpenedView
 
 pytestmark = pytest.mark.processes
 
 SHARES = {"engineering": 35, "sales": 20, "marketing": 25, "operations": 10, "research": 5}
 
 
-async def opened(open_view: Open, **arguments: str) -> Shown:
+async def opened(open_view: Open, **arguments: str) -> OpenedView:
     shown = await open_view("budget", "show_budget", **arguments)
     await expect(shown.page.get_by_label("Total")).to_have_value("400000")
     return shown
@@ -20,7 +21,7 @@ async def opened(open_view: Open, **arguments: str) -> Shown:
 
 async def test_the_model_moves_a_slider_and_the_server_keeps_it(open_view: Open) -> None:
     shown = await opened(open_view)
-    tools = await shown.tools()
+    tools = await tools_when(shown, bool)
     assert list(tools) == [
         "get-allocations", "set-allocation", "set-total-budget", "compare-to-benchmark",
     ]  # fmt: skip
@@ -31,7 +32,7 @@ async def test_the_model_moves_a_slider_and_the_server_keeps_it(open_view: Open)
         "category": "marketing", "percent": 20, "amount": 80_000,
     }  # fmt: skip
     assert done.structured_content["unallocated"] == 10
-    assert shown.module.budget.allocations == SHARES | {"marketing": 20}
+    assert open_view.module.budget.allocations == SHARES | {"marketing": 20}
     await expect(shown.page.get_by_label("Marketing, percent")).to_have_value("20")
     await expect(shown.page.get_by_text("10 % is not allocated: €40,000")).to_be_visible()
 
@@ -44,7 +45,7 @@ async def test_no_more_than_all_of_it_is_allocated(open_view: Open) -> None:
     assert "percent: must have maximum 100" in await shown.refusal(
         "set-allocation", category="research", percent=101
     )
-    assert shown.module.budget.allocations == SHARES
+    assert open_view.module.budget.allocations == SHARES
     # A slider stops there, too.
     slider = shown.page.get_by_label("Research, percent")
     await slider.press("End")
@@ -59,7 +60,7 @@ async def test_the_total_changes_every_amount_and_no_share(open_view: Open) -> N
     done = await shown.call("set-total-budget", amount=1_000_000)
     amounts = {each["category"]: each["amount"] for each in done.structured_content["allocations"]}
     assert amounts == {name: percent * 10_000 for name, percent in SHARES.items()}
-    assert shown.module.budget.total == 1_000_000
+    assert open_view.module.budget.total == 1_000_000
     await expect(shown.page.locator("#chart .big")).to_have_text("€1,000,000")
     assert "amount: must have minimum 1000" in await shown.refusal("set-total-budget", amount=1)
 

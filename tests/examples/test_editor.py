@@ -4,8 +4,9 @@ import pytest
 from playwright.async_api import expect
 
 from tests.examples.conftest import Open
-from tests.examples.driving import Shown, fresh
+from tests.examples.driving import fresh, tools_when
 from transom import ToolError
+from transom.testing import OpenedView
 
 pytestmark = pytest.mark.processes
 
@@ -15,7 +16,7 @@ RECIPE = (
 )
 
 
-async def opened(open_view: Open, name: str = "Recipe") -> Shown:
+async def opened(open_view: Open, name: str = "Recipe") -> OpenedView:
     shown = await open_view("editor", "open_document", name=name)
     await expect(shown.page.get_by_role("heading", level=1)).to_have_text(name)
     return shown
@@ -58,43 +59,43 @@ async def test_the_model_writes_in_place_of_the_selection_and_at_the_cursor(
 async def test_saving_is_offered_while_there_is_something_to_save(open_view: Open) -> None:
     shown = await opened(open_view)
     save = shown.page.get_by_role("button", name="Save")
-    assert "save" not in await shown.tools()
+    assert "save" not in await tools_when(shown, bool)
     assert await shown.refusal("save") == "Tool save is disabled: there is nothing to save"
     await expect(save).to_be_disabled()
 
     await shown.call("insert-text", text="Enjoy.")
-    await shown.tools_when(lambda tools: "save" in tools)
+    await tools_when(shown, lambda tools: "save" in tools)
     await expect(save).to_be_enabled()
-    assert shown.module.DOCUMENTS["Recipe"].text == RECIPE
+    assert open_view.module.DOCUMENTS["Recipe"].text == RECIPE
     assert (await shown.call("save")).text == "Saved Recipe as version 2."
-    assert shown.module.DOCUMENTS["Recipe"].text == f"{RECIPE}Enjoy."
-    await shown.tools_when(lambda tools: "save" not in tools)
+    assert open_view.module.DOCUMENTS["Recipe"].text == f"{RECIPE}Enjoy."
+    await tools_when(shown, lambda tools: "save" not in tools)
     await expect(save).to_be_disabled()
 
     # A change that is taken back is none.
     text = shown.page.get_by_label("Text")
     await text.press("?")
-    await shown.tools_when(lambda tools: "save" in tools)
+    await tools_when(shown, lambda tools: "save" in tools)
     await text.press("Backspace")
-    await shown.tools_when(lambda tools: "save" not in tools)
+    await tools_when(shown, lambda tools: "save" not in tools)
 
     # The user saves as well.
     await text.press("?")
     await text.press("Control+s")
     await expect(shown.page.get_by_text("Saved, version 3")).to_be_visible()
-    assert shown.module.DOCUMENTS["Recipe"].text == f"{RECIPE}Enjoy.?"
+    assert open_view.module.DOCUMENTS["Recipe"].text == f"{RECIPE}Enjoy.?"
 
 
 async def test_what_was_saved_elsewhere_is_not_overwritten(open_view: Open) -> None:
     shown = await opened(open_view)
-    shown.module.save_document("Recipe", "Waffles", 1)
+    open_view.module.save_document("Recipe", "Waffles", 1)
     await shown.call("insert-text", text="Enjoy.")
     words = "Recipe was saved elsewhere as version 2. Open it again."
     assert await shown.refusal("save") == words
     await shown.page.get_by_role("button", name="Save").press("Enter")
     await expect(shown.page.get_by_role("status")).to_have_text(words)
-    assert shown.module.DOCUMENTS["Recipe"].text == "Waffles"
-    await shown.tools_when(lambda tools: "save" in tools)  # there still is something to save
+    assert open_view.module.DOCUMENTS["Recipe"].text == "Waffles"
+    await tools_when(shown, lambda tools: "save" in tools)  # there still is something to save
 
 
 def test_an_old_version_is_refused_in_words() -> None:

@@ -4,7 +4,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.examples.conftest import Open
-from tests.examples.driving import enum, fresh
+from tests.examples.driving import enum, fresh, tools_when
 from transom import ToolError
 
 pytestmark = pytest.mark.processes
@@ -15,7 +15,7 @@ SHOP = ["canon-in-d", "morning-mood", "when-the-saints"]
 
 async def test_a_track_that_joins_the_library_joins_the_schemas(open_view: Open) -> None:
     shown = await open_view("music", "show_player")
-    before = await shown.tools_when(lambda tools: "play_track" in tools)
+    before = await tools_when(shown, lambda tools: "play_track" in tools)
     assert enum(before, "play_track", "id") == LIBRARY
     assert enum(before, "add_to_library", "id") == SHOP
     refused = await shown.refusal("play_track", id="canon-in-d")
@@ -23,11 +23,11 @@ async def test_a_track_that_joins_the_library_joins_the_schemas(open_view: Open)
 
     done = await shown.call("add_to_library", id="canon-in-d")
     assert done.text == "Canon in D is in the library."
-    after = await shown.tools_when(lambda tools: len(enum(tools, "play_track", "id")) == 5)
+    after = await tools_when(shown, lambda tools: len(enum(tools, "play_track", "id")) == 5)
     assert enum(after, "play_track", "id") == [*LIBRARY, "canon-in-d"]
     assert enum(after, "add_to_queue", "id") == [*LIBRARY, "canon-in-d"]
     assert enum(after, "add_to_library", "id") == SHOP[1:]
-    assert shown.module.library == [*LIBRARY, "canon-in-d"]
+    assert open_view.module.library == [*LIBRARY, "canon-in-d"]
 
     playing = await shown.call("play_track", id="canon-in-d")
     assert playing.structured_content["playing"] == "canon-in-d"
@@ -40,7 +40,7 @@ async def test_a_shop_that_is_sold_out_offers_no_tool(open_view: Open) -> None:
     shown = await open_view("music", "show_player")
     for id in SHOP:
         await shown.call("add_to_library", id=id)
-    tools = await shown.tools_when(lambda tools: "add_to_library" not in tools)
+    tools = await tools_when(shown, lambda tools: "add_to_library" not in tools)
     assert enum(tools, "play_track", "id") == LIBRARY + SHOP
     assert await shown.refusal("add_to_library", id="canon-in-d") == (
         "Tool add_to_library is disabled: everything in the shop is in the library already"
@@ -50,7 +50,7 @@ async def test_a_shop_that_is_sold_out_offers_no_tool(open_view: Open) -> None:
 
 async def test_removing_from_the_queue_is_offered_while_there_is_a_queue(open_view: Open) -> None:
     shown = await open_view("music", "show_player")
-    tools = await shown.tools_when(lambda tools: "play_track" in tools)
+    tools = await tools_when(shown, lambda tools: "play_track" in tools)
     assert "remove_from_queue" not in tools
     assert await shown.refusal("remove_from_queue", position=1) == (
         "Tool remove_from_queue is disabled: the queue is empty"
@@ -58,11 +58,12 @@ async def test_removing_from_the_queue_is_offered_while_there_is_a_queue(open_vi
 
     await shown.call("add_to_queue", id="ode-to-joy")
     await shown.call("add_to_queue", id="greensleeves")
-    await shown.tools_when(
+    await tools_when(
+        shown,
         lambda tools: (
             "remove_from_queue" in tools
             and tools["remove_from_queue"].input_schema["properties"]["position"]["maximum"] == 2
-        )
+        ),
     )
     await expect(shown.page.locator("#queue .title")).to_have_text(["Ode to Joy", "Greensleeves"])
     assert "position: must have maximum 2" in await shown.refusal("remove_from_queue", position=3)
@@ -71,13 +72,13 @@ async def test_removing_from_the_queue_is_offered_while_there_is_a_queue(open_vi
     assert removed.text == "Removed Ode to Joy."
     assert removed.structured_content["queue"] == ["greensleeves"]
     await shown.call("remove_from_queue", position=1)
-    await shown.tools_when(lambda tools: "remove_from_queue" not in tools)
+    await tools_when(shown, lambda tools: "remove_from_queue" not in tools)
     await expect(shown.page.locator("#queue")).to_have_text("The queue is empty.")
 
 
 async def test_a_playlist_is_kept_by_the_server(open_view: Open) -> None:
     shown = await open_view("music", "show_player")
-    tools = await shown.tools_when(lambda tools: "add_to_playlist" in tools)
+    tools = await tools_when(shown, lambda tools: "add_to_playlist" in tools)
     assert enum(tools, "add_to_playlist", "playlist_id") == ["focus", "sunday"]
     done = await shown.call("add_to_playlist", playlist_id="focus", id="greensleeves")
     assert done.text == "Greensleeves is in Focus."
@@ -103,10 +104,10 @@ async def test_what_the_user_does_with_the_keyboard_is_what_the_model_sees(open_
     await shown.page.get_by_label("Position").press("End")
     heard = await shown.call("get_player")
     assert heard.text == "Ode to Joy is playing. Up next: nothing."
-    await shown.tools_when(lambda tools: "remove_from_queue" not in tools)
+    await tools_when(shown, lambda tools: "remove_from_queue" not in tools)
 
     await shown.page.get_by_label("Get Morning Mood").press("Enter")
-    await shown.tools_when(lambda tools: "morning-mood" in enum(tools, "play_track", "id"))
+    await tools_when(shown, lambda tools: "morning-mood" in enum(tools, "play_track", "id"))
     await shown.page.get_by_label("Add Morning Mood to a playlist").select_option("sunday")
     await expect(shown.page.locator("#playlists li").last).to_contain_text("Morning Mood")
 

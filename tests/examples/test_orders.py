@@ -4,7 +4,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.examples.conftest import Open
-from tests.examples.driving import fresh
+from tests.examples.driving import fresh, tools_when
 from transom import ToolError
 from transom.errors import TransomError
 
@@ -40,19 +40,19 @@ async def test_what_one_selects_the_other_sees(open_view: Open) -> None:
 @pytest.mark.processes
 async def test_the_orders_that_can_be_selected_are_those_in_the_table(open_view: Open) -> None:
     shown = await open_view("orders", "show_orders")
-    tools = await shown.tools_when(lambda tools: "select_orders" in tools)
+    tools = await tools_when(shown, lambda tools: "select_orders" in tools)
     assert listed_ids(tools["select_orders"].input_schema) == IDS
 
     filtered = await shown.call("filter_orders", query="bram")
     assert filtered.text == "2 orders are shown."
     await expect(shown.page.get_by_label("Search")).to_have_value("bram")
     two = ["A-1042", "A-1047"]
-    await shown.tools_when(lambda tools: listed_ids(tools["select_orders"].input_schema) == two)
+    await tools_when(shown, lambda tools: listed_ids(tools["select_orders"].input_schema) == two)
     assert "ids[0]: must be one of" in await shown.refusal("select_orders", ids=["A-1041"])
     assert "ids: is required" in await shown.refusal("select_orders")
 
     await shown.call("filter_orders", query="nobody")
-    await shown.tools_when(lambda tools: "select_orders" not in tools)
+    await tools_when(shown, lambda tools: "select_orders" not in tools)
     await expect(shown.page.get_by_text("No order matches.")).to_be_visible()
     assert await shown.refusal("select_orders", ids=[]) == (
         "Tool select_orders is disabled: the table is empty"
@@ -70,7 +70,7 @@ async def test_the_user_searches_selects_and_ships_with_the_keyboard(open_view: 
 
     await shown.page.get_by_label("Ship A-1042").press("Enter")
     await expect(shown.page.locator("tbody tr")).to_have_count(1)  # it is not paid, but shipped
-    assert next(each for each in shown.module.ORDERS if each.id == "A-1042").status == "shipped"
+    assert next(each for each in open_view.module.ORDERS if each.id == "A-1042").status == "shipped"
     await shown.page.get_by_label("Search").fill("rug")
     await expect(shown.page.get_by_text("No order matches.")).to_be_visible()
 
@@ -79,7 +79,7 @@ async def test_a_refresh_shows_what_is_true_now(open_view: Open) -> None:
     shown = await open_view("orders", "show_orders")
     row = shown.page.locator("#A-1041 .status")
     await expect(row).to_have_text("open")
-    shown.module.ORDERS[0].status = "paid"  # somebody else has done so
+    open_view.module.ORDERS[0].status = "paid"  # somebody else has done so
     await shown.page.get_by_role("button", name="Refresh").press("Enter")
     await expect(row).to_have_text("paid")
     await expect(shown.page.get_by_label("Ship A-1041")).to_be_visible()

@@ -4,31 +4,32 @@ import pytest
 from playwright.async_api import expect
 
 from tests.examples.conftest import Open
-from tests.examples.driving import Shown, enum
+from tests.examples.driving import enum, tools_when
 from transom import ToolResult
+from transom.testing import OpenedView
 
 pytestmark = pytest.mark.processes
 
 
-async def click(shown: Shown, square: int) -> None:
+async def click(shown: OpenedView, square: int) -> None:
     await shown.page.get_by_label(f"Square {square}, free").click()
     await expect(shown.page.get_by_label(f"Square {square}, X")).to_be_visible()
 
 
-async def play(shown: Shown, square: int) -> ToolResult:
+async def play(shown: OpenedView, square: int) -> ToolResult:
     """The model's move, as soon as its host has heard that it is its turn."""
-    await shown.tools_when(lambda tools: "play" in tools)
+    await tools_when(shown, lambda tools: "play" in tools)
     return await shown.call("play", square=square)
 
 
 async def test_the_model_moves_when_the_user_has_moved(open_view: Open) -> None:
     shown = await open_view("tictactoe", "show_board")
     assert shown.result.text == "The board is open. You play O, the user plays X. X begins."
-    assert "play" not in await shown.tools()
+    assert "play" not in await tools_when(shown, bool)
     assert await shown.refusal("play", square=1) == ("Tool play is disabled: it is the user's turn")
 
     await click(shown, 5)
-    tools = await shown.tools_when(lambda tools: "play" in tools)
+    tools = await tools_when(shown, lambda tools: "play" in tools)
     assert enum(tools, "play", "square") == [1, 2, 3, 4, 6, 7, 8, 9]
     assert "square: must be one of" in await shown.refusal("play", square=5)
 
@@ -42,7 +43,7 @@ async def test_the_model_moves_when_the_user_has_moved(open_view: Open) -> None:
     }
     await expect(shown.page.get_by_label("Square 1, O")).to_be_visible()
     await expect(shown.page.get_by_text("Your turn.")).to_be_visible()
-    await shown.tools_when(lambda tools: "play" not in tools)
+    await tools_when(shown, lambda tools: "play" not in tools)
 
 
 async def test_a_game_that_is_won_is_counted_and_offers_no_move(open_view: Open) -> None:
@@ -50,7 +51,7 @@ async def test_a_game_that_is_won_is_counted_and_offers_no_move(open_view: Open)
     for nought, cross in ((1, 4), (2, 5)):
         await play(shown, nought)
         await click(shown, cross)
-    tools = await shown.tools_when(lambda tools: "play" in tools)
+    tools = await tools_when(shown, lambda tools: "play" in tools)
     assert set(tools["play"].output_schema["properties"]) == {"board", "turn", "winner", "free"}
     last = await play(shown, 3)
     assert last.structured_content["winner"] == "O"
@@ -90,9 +91,9 @@ async def test_the_user_moves_with_the_keyboard_and_the_conversation_hears_of_it
     await shown.page.get_by_label("Square 2, free").press("ArrowDown")
     await expect(shown.page.get_by_label("Square 5, free")).to_be_focused()
     await shown.page.get_by_label("Square 5, free").press("Enter")
-    sent = await shown.opened.wait_for_sent("ui/message", timeout=60)
+    sent = await shown.wait_for_sent("ui/message", timeout=60)
     assert sent.params["content"][0]["text"] == "I took square 5. Your turn."
-    told = await shown.opened.wait_for_sent("ui/update-model-context", 2, timeout=60)
+    told = await shown.wait_for_sent("ui/update-model-context", 2, timeout=60)
     assert told.params["structuredContent"]["board"][4] == "X"
 
     # It is not the user's turn, so another key does nothing.

@@ -7,7 +7,8 @@ import pytest
 
 from tests.examples.building import build
 from tests.examples.conftest import Open
-from tests.examples.driving import Shown, enum
+from tests.examples.driving import enum, tools_when
+from transom.testing import OpenedView
 
 pytestmark = pytest.mark.processes
 
@@ -17,7 +18,7 @@ def built() -> Path:
     return build("vite-react")
 
 
-async def show(open_view: Open, built: Path) -> Shown:
+async def show(open_view: Open, built: Path) -> OpenedView:
     return await open_view(str(built / "checklist"), "show_checklist", name="Weekend")
 
 
@@ -32,7 +33,7 @@ async def test_the_model_reads_adds_and_ticks_off(open_view: Open, built: Path):
     checklist = await show(open_view, built)
     page = checklist.page
     await page.get_by_label("Tent").wait_for()
-    tools = await checklist.tools_when(lambda tools: "check_item" in tools)
+    tools = await tools_when(checklist, lambda tools: "check_item" in tools)
     assert enum(tools, "check_item", "item") == ["Tent", "Torch"]
     assert checklist.result.text == "Weekend: Tent, Torch left."
 
@@ -44,7 +45,7 @@ async def test_the_model_reads_adds_and_ticks_off(open_view: Open, built: Path):
     assert "must be one of" in await checklist.refusal("check_item", item="Rope")
     items = (await checklist.call("get_list")).structured_content["items"]
     assert [item["text"] for item in items if item["done"]] == ["Matches", "Rope"]
-    kept = checklist.module.lists["Weekend"]
+    kept = open_view.module.lists["Weekend"]
     assert [item.text for item in kept.items if item.done] == ["Matches", "Rope"]
 
 
@@ -52,20 +53,20 @@ async def test_the_users_clicks_change_what_the_model_can_do(open_view: Open, bu
     checklist = await show(open_view, built)
     page = checklist.page
     assert (await checklist.call("clear_done")).text == "Removed 1."
-    await checklist.tools_when(lambda tools: "clear_done" not in tools)
+    await tools_when(checklist, lambda tools: "clear_done" not in tools)
     assert await checklist.refusal("clear_done") == (
         "Tool clear_done is disabled: nothing is ticked off"
     )
     for name in ("Tent", "Torch"):
         await page.get_by_label(name).check()
-    await checklist.tools_when(lambda tools: "check_item" not in tools)
+    await tools_when(checklist, lambda tools: "check_item" not in tools)
     assert await checklist.refusal("check_item", item="Tent") == (
         "Tool check_item is disabled: everything is ticked off"
     )
     await page.get_by_label("Something to remember").fill("Map")
     await page.get_by_role("button", name="Add").click()
     await page.get_by_label("Map").wait_for()
-    await checklist.tools_when(lambda tools: "check_item" in tools)
+    await tools_when(checklist, lambda tools: "check_item" in tools)
     await page.get_by_label("Something to remember").fill("Map")
     await page.get_by_role("button", name="Add").click()
     await page.get_by_text('"Map" is on the list already.').wait_for()

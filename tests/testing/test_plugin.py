@@ -118,7 +118,7 @@ def test_a_view_in_python_is_opened_used_and_closed(run):
             assert (await view.call("select", id="A-1")).text == "selected"
             assert (await view.call("get_selection")).text == "A-1"
             await view.assert_tools("get_selection", "select", "refresh", "share", "look", "pay")
-            assert (await view.call("select", id="A-0")).is_error
+            assert await view.refusal("select", id="A-0") == "There is no order A-0"
             assert (await view.call("refresh")).text == "fetched open"
             assert view.sent_calls("fetch") == [{"status": "open"}]
             assert (await view.call("share")).text == "True"
@@ -163,6 +163,10 @@ def test_mistakes_are_explained(run):
             view = await views.open(app=orders_view)
             await view.call("chose")
 
+        async def test_no_refusal(views):
+            view = await views.open(app=orders_view)
+            await view.refusal("get_selection")
+
         async def test_no_server_tool(views):
             await views.open(make_server(), "show_order")
 
@@ -190,10 +194,11 @@ def test_mistakes_are_explained(run):
         def test_not_async(views):
             pass
     """)
-    done.assert_outcomes(failed=8, errors=1)
+    done.assert_outcomes(failed=9, errors=1)
     done.stdout.fnmatch_lines_random(
         [
             "*View page-1 has no tool chose; it has: get_selection, *, look; disabled: pay",
+            "*get_selection of View page-1 did not fail: nothing",
             "*The server has no tool show_order; it has: show_orders, count",
             "*The server has no tool show; it has: show_orders, count",
             "*count opened no View: the tool links none",

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 _NOT_ASKED = ("ui/initialize", "ping")
 _FAILS = ("error", "rejection", "blocked", "schema", "tool", "tools")
 _REF = re.compile(r" \[[a-z]\d+\]")
+_MAX_PICTURES = 5  # of a page that never rests
+# Nothing is drawn of a frame that is out of sight.
+_DRAWN = """() => new Promise((resolve) => {
+  setTimeout(resolve, 300);
+  requestAnimationFrame(() => requestAnimationFrame(resolve));
+})"""
 
 
 class Sent(NamedTuple):
@@ -90,6 +96,18 @@ class OpenedView:
         if tool not in self.tools and tool not in self.disabled_tools:
             raise AssertionError(f"View {self.view.id} has no tool {tool}; {self._described()}")
         return await self.view.call_tool(tool, arguments)
+
+    async def refusal(self, tool: str, /, **arguments: Any) -> str:
+        """Call a tool of the View that has to answer with an error; the text of that.
+
+        Raises:
+            AssertionError: it answered with none, or the View has no such tool.
+        """
+        __tracebackhide__ = True
+        result = await self.call(tool, **arguments)
+        if not result.is_error:
+            raise AssertionError(f"{tool} of View {self.view.id} did not fail: {result.text[:500]}")
+        return result.text
 
     def _described(self) -> str:
         disabled = [
@@ -284,7 +302,7 @@ class OpenedView:
                 the file that shows where.
         """
         __tracebackhide__ = True
-        picture = await self.screenshot()
+        picture = await self._steady_picture()
         file = self._files.snapshot("png", name)
         if self._written(file, picture) or picture == file.read_bytes():
             return
@@ -298,6 +316,18 @@ class OpenedView:
             f"View {self.view.id} differs from {file} in {found.part:.2%} of its dots"
             f"{found.sizes}\nHow it looks now, and where it differs: {folder / file.stem}.*.png"
         )
+
+    async def _steady_picture(self) -> bytes:
+        """A picture when the page has drawn itself in the size that it wanted, and rests."""
+        for _ in range(2):  # the page tells its size once it is drawn, and is drawn anew
+            await self.page.evaluate(_DRAWN)
+            await self.settle()
+        picture = await self.screenshot()
+        for _ in range(_MAX_PICTURES):
+            before, picture = picture, await self.screenshot()
+            if picture == before:
+                break
+        return picture
 
     def _written(self, file: Any, content: bytes) -> bool:
         if self._files.update:

@@ -6,6 +6,7 @@ from transom.lazy import load_on_use
 
 if TYPE_CHECKING:
     from transom.web.asgi import sandbox_app, stage_app
+    from transom.web.chromium import ChromiumProcess
     from transom.web.csp import CspMode
     from transom.web.headless import HeadlessRenderer, HeadlessSeat
     from transom.web.local_stage import OpenPage
@@ -23,6 +24,7 @@ __all__ = [
     "Authenticate",
     "Backlog",
     "BrowserRenderer",
+    "ChromiumProcess",
     "ConnectServers",
     "CspMode",
     "HeadlessRenderer",
@@ -48,6 +50,7 @@ __getattr__, __dir__ = load_on_use(
     __name__,
     {
         ".asgi": "sandbox_app stage_app",
+        ".chromium": "ChromiumProcess",
         ".csp": "CspMode",
         ".headless": "HeadlessRenderer HeadlessSeat",
         ".local_stage": "OpenPage",
