@@ -73,7 +73,8 @@ async def test_what_a_gateway_recorded_is_replayed(view: bool, tmp_path: Path):
     async with raw_client([*GATEWAY, *options, "--", sys.executable, str(orders)]) as client:
         await client.ask(1, "initialize", HELLO)
         client.tell("notifications/initialized")
-        await client.ask(2, "tools/call", {"name": "show_orders", "arguments": {"status": "open"}})
+        tool = "show_orders" if view else "count_orders"
+        await client.ask(2, "tools/call", {"name": tool, "arguments": {"status": "open"}})
         if view:
             picked = {"ids": ["A-1041"]}
             call = {"view_id": "orders-1", "name": "select_orders", "arguments": picked}
