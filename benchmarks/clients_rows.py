@@ -1,9 +1,8 @@
 """What the flood of one HTTP client of a gateway costs another.
 
-Two clients with sessions of their own. One calls a tool now and then: by turns while the other is
-quiet, and while that one sends as fast as it can on several connections. The median of the rounds
-counts. The client that floods is a process that sends what it has made before, and reads
-answers without looking at them, so that the gateway is what it keeps busy.
+Two clients with sessions of their own: one calls a tool now and then, and one floods on several
+connections. That is a process that sends what it has made before, and reads answers without looking
+at them, so that the gateway is what it keeps busy.
 
     python -m benchmarks.clients_rows
 """
@@ -16,20 +15,15 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
-from statistics import median
 from typing import Any
 
 from benchmarks.client import HELLO
+from benchmarks.flooding import compare, started
 from benchmarks.http_rows import ECHO, GATEWAY, Caller, free_port, served
 from benchmarks.page import print_lines
 
 __all__ = ["measure"]
 
-ROUNDS = 5
-BUDGET = 3.0
 CONNECTIONS = 4  # of the client that floods
 PAUSE = 0.01  # seconds between two calls of the other, which takes less than its share then
 LARGE = 1_000_000
@@ -114,63 +108,25 @@ def _flood(port: int) -> None:
         print("done", flush=True)
 
 
-@asynccontextmanager
-async def _flooding(port: int) -> AsyncGenerator[Callable[[str], Awaitable[None]]]:
-    """The client that floods; tells it with what, or to be quiet."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.clients_rows", "--flood", str(port)),
-        cwd=Path(__file__).parents[1],
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    reader, writer = process.stdout, process.stdin
-    assert reader is not None
-    assert writer is not None
-
-    async def tell(kind: str) -> None:
-        writer.write(f"{kind}\n".encode())
-        assert await reader.readline() == b"done\n"
-
-    try:
-        assert await reader.readline() == b"ready\n"
-        yield tell
-    finally:
-        process.kill()
-        await process.wait()
-
-
 async def _measure(seconds: float) -> list[tuple[Any, ...]]:
     port = free_port()
-    lines: list[tuple[Any, ...]] = []
     async with (
         served([*GATEWAY, "--http", str(port), "--", *ECHO], port),
-        _flooding(port) as tell,
+        started("clients_rows", "--flood", str(port)) as tell,
     ):
         caller = await Caller.connect(port)
 
-        async def call() -> float:
+        async def calls() -> list[float]:
             taken: list[float] = []
             until = time.perf_counter() + max(seconds, 1.0)  # longer than the burst that is free
             while (began := time.perf_counter()) < until or len(taken) < 10:
                 await caller.call(len(taken) + 2)
-                taken.append(time.perf_counter() - began)
+                taken.append((time.perf_counter() - began) * 1e6)
                 await asyncio.sleep(PAUSE)
-            return median(taken) * 1e6
+            return taken
 
-        await call()
-        for kind in FLOODS:
-            alone: list[float] = []
-            beside: list[float] = []
-            for _ in range(ROUNDS):
-                alone.append(await call())
-                await tell(kind)
-                beside.append(await call())
-                await tell("")
-                await asyncio.sleep(max(seconds / 2, 0.5))  # what the flood has begun ends
-            ratio = median(flooded / quiet for quiet, flooded in zip(alone, beside, strict=True))
-            what = f"another HTTP client's call, one floods with {kind}, p50"
-            figures = median(beside), "us", "without the flood", median(alone), ratio
-            lines.append((what, *figures, f"<= {BUDGET:g}x", ratio <= BUDGET))
+        await calls()
+        lines = await compare("HTTP client", FLOODS, calls, tell, max(seconds / 2, 0.5))
         caller.close()
     return lines
 

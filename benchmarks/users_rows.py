@@ -1,9 +1,8 @@
 """What the flood of one user costs another, in a web application with both on one worker.
 
 Two users have pages in processes of their own, without a browser, so that this process does what a
-worker does and nothing else. An agent calls a tool of the second user's View, one call after the
-other: by turns while the first user's pages are quiet, and while they send as fast as they can. The
-median of the rounds counts.
+worker does and nothing else. The pages of the first flood; an agent calls a tool of the second
+user's View, one call after the other.
 
     python -m benchmarks.users_rows
 """
@@ -16,22 +15,18 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
-from statistics import median
+from collections.abc import Callable
 from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
+from benchmarks.flooding import compare, started
 from benchmarks.page import print_lines
 from tests.web.browser import play
-from tests.web.site import Site, UserPage, site
+from tests.web.site import UserPage, site
 
 __all__ = ["measure"]
 
-ROUNDS = 5
-BUDGET = 3.0
 PAGES = 3  # of the user who floods
 BATCH = 100  # frames that are sent at once
 AHEAD = 500  # frames that may not have arrived yet, so that a flood ends when it is stopped
@@ -144,7 +139,6 @@ def _flood(origin: str, session: str) -> None:
     for page in pages:
         threading.Thread(target=page.read, daemon=True).start()
         threading.Thread(target=page.flood, args=[lambda: pages[0].view], daemon=True).start()
-    print("ready", flush=True)
     for line in sys.stdin:
         for page in pages:
             page.kind = line.strip()
@@ -162,71 +156,28 @@ async def _answer(origin: str, session: str) -> None:
         await page.over()
 
 
-@asynccontextmanager
-async def _pages(
-    shop: Site, user: str, role: str
-) -> AsyncGenerator[Callable[[str | None], Awaitable[str]]]:
-    """A process with the pages of a user; tells it something, and returns what it answers."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.users_rows", role, shop.origin, shop.sign_in(user)),
-        cwd=Path(__file__).parents[1],
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    reader, writer = process.stdout, process.stdin
-    assert reader is not None
-    assert writer is not None
-
-    async def tell(line: str | None) -> str:
-        if line is not None:
-            writer.write(f"{line}\n".encode())
-        return (await reader.readline()).decode().strip()
-
-    try:
-        assert await tell(None) == "ready"
-        yield tell
-    finally:
-        process.kill()
-        await process.wait()
-
-
 async def _measure(seconds: float) -> list[tuple[Any, ...]]:
     async with (
         site() as shop,
-        _pages(shop, "ann", "--answer"),
-        _pages(shop, "eve", "--flood") as tell,
+        started("users_rows", "--answer", shop.origin, shop.sign_in("ann")),
+        started("users_rows", "--flood", shop.origin, shop.sign_in("eve")) as tell,
     ):
         host = await shop.views.host("ann")
         view = await play(host)  # type: ignore[arg-type]
         name = f"{view.id}__key"
         await play(await shop.views.host("eve"))  # type: ignore[arg-type]
-        assert await tell(None) == "ready"
+        await tell("")
 
         async def calls() -> list[float]:
             taken: list[float] = []
-            until = time.perf_counter() + max(
-                seconds / 2, 0.5
-            )  # longer than the burst that is free
+            # longer than the burst that is free
+            until = time.perf_counter() + max(seconds / 2, 0.5)
             while (began := time.perf_counter()) < until or len(taken) < 10:
                 await host.call_tool(name, {})
                 taken.append((time.perf_counter() - began) * 1e6)
             return taken
 
-        lines: list[tuple[Any, ...]] = []
-        for kind in FLOODS:
-            alone: list[float] = []
-            beside: list[float] = []
-            for _ in range(ROUNDS):
-                alone.append(median(await calls()))
-                await tell(kind)
-                beside.append(median(await calls()))
-                await tell("")
-                await asyncio.sleep(max(seconds, 1.0))  # calls that the flood has begun end
-            ratio = median(flooded / quiet for quiet, flooded in zip(alone, beside, strict=True))
-            what = f"another user's call, one floods with {kind}, p50"
-            figures = median(beside), "us", "without the flood", median(alone), ratio
-            lines.append((what, *figures, f"<= {BUDGET:g}x", ratio <= BUDGET))
-        return lines
+        return await compare("user", FLOODS, calls, tell, max(seconds, 1.0))
 
 
 def measure(seconds: float = 1.0) -> list[tuple[Any, ...]]:

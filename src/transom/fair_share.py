@@ -2,9 +2,11 @@
 
 1. The messages of a page are handled in slices, and after each all other tasks have a turn.
 2. Slices that were used up are charged to the user, and so is the turn of the others if it took
-   long: a message may start work that is done then.
+   long: a message may start work that is done then. While another user is active, so are the turns
+   after it, until one has nothing to do: a call of a server in this process takes many. What waits,
+   such as a call of a server elsewhere, leaves such turns, so that it is not charged.
 3. The pages of a user who is in debt are read again when `share` of the time that has passed covers
-   it. No message is lost: the sockets fill up, and the browser waits.
+   it, one page after the other. No message is lost: the sockets fill up, and the browser waits.
 """
 
 from __future__ import annotations
@@ -23,18 +25,56 @@ _log = logging.getLogger("transom.web")
 
 _SLICE = 0.00025  # seconds
 _LATE = 0.001
+_NOTHING = 0.00002  # a turn of the event loop in which nothing else ran takes less
+_MOST = 0.1  # seconds charged at once for later turns: in a busy process some work is for others
 _ALLOWANCE = 0.2  # seconds of saving up: a burst that takes `share` of them is free
 _LONGEST_PAUSE = 1.0
 _WARN_EVERY = 60.0
+_ACTIVE = 1.0  # seconds for which somebody counts as active after a message
 _MAX_USERS = 10_000  # that are remembered
 
 
-class FairShare:
-    """What the pages of one user may take: `share` of the time, 1.0 for all of it."""
+class Active:
+    """Who has sent something within their share: the last two, so that each can find another."""
 
-    def __init__(self, share: float = 1.0, user: str = "") -> None:
+    def __init__(self) -> None:
+        self._last = [("", -math.inf), ("", -math.inf)]
+
+    def add(self, name: str) -> None:
+        """That one is active now."""
+        before = self._last[0] if self._last[1][0] == name else self._last[1]
+        self._last = [before, (name, perf_counter())]
+
+    def has_others(self, name: str) -> bool:
+        """Whether anyone else was active just now."""
+        since = perf_counter() - _ACTIVE
+        return any(other != name and when > since for other, when in self._last)
+
+
+class FairShare:
+    """What the pages of one user may take: `share` of the time, 1.0 for all of it.
+
+    Args:
+        share: which part.
+        name: whose it is, for the log and among those who are active.
+        active: who else there is; by default nobody.
+        warns: whether the log says who takes more.
+    """
+
+    def __init__(
+        self,
+        share: float = 1.0,
+        name: str = "",
+        active: Active | None = None,
+        *,
+        warns: bool = False,
+    ) -> None:
         self._share = share
-        self._user = user
+        self._name = name
+        self._warns = warns
+        self._active = active or Active()
+        self.queue = asyncio.Lock()
+        """For what waits, one after the other."""
         self._paid_at = 0.0  # when all charges are covered
         self._warned_at = -math.inf
 
@@ -43,18 +83,28 @@ class FairShare:
         """For how many seconds to pause now."""
         return max(self._paid_at - perf_counter(), 0.0)
 
+    @property
+    def has_others(self) -> bool:
+        """Whether another is active, within their share."""
+        return self._active.has_others(self._name)
+
+    def note_message(self) -> None:
+        """A message has arrived."""
+        if not self.debt:
+            self._active.add(self._name)
+
     def charge(self, seconds: float) -> float:
         """Charge the user, and return for how many seconds to pause."""
         now = perf_counter()
         due = max(self._paid_at, now - _ALLOWANCE) + seconds / self._share
         self._paid_at = min(due, now + _LONGEST_PAUSE)
         pause = max(self._paid_at - now, 0.0)
-        if pause and self._user and now > self._warned_at + _WARN_EVERY:
+        if pause and self._warns and now > self._warned_at + _WARN_EVERY:
             self._warned_at = now
             text = (
                 "The pages of user %r send more than %g %% of this worker's time covers: they wait"
             )
-            _log.warning(text, self._user, self._share * 100)
+            _log.warning(text, self._name, self._share * 100)
         return pause
 
 
@@ -69,11 +119,13 @@ class FairShares:
         if not 0 < share <= 1:
             raise UsageError(f"UserLimits(max_share={share:g}): it is above 0, and 1 at most")
         self._share = share
+        self._active = Active()
         self._users: Recent[str, FairShare] = Recent(_MAX_USERS)
 
     def of(self, user: str) -> FairShare:
         """The share of a user, which all their pages have in common."""
-        share = self._users[user] = self._users.get(user) or FairShare(self._share, user)
+        share = self._users.get(user) or FairShare(self._share, user, self._active, warns=True)
+        self._users[user] = share
         return share
 
 
@@ -90,6 +142,7 @@ class PageTurns:
         now = thread_time()  # not the clock: this process may not be running all the time
         if self._over:
             self._over, self._began = False, now
+            self._share.note_message()
             asyncio.get_running_loop().call_soon(self._end)
         elif now - self._began > _SLICE:
             return self._pause(now - self._began)
@@ -99,9 +152,20 @@ class PageTurns:
         self._over = True
 
     async def _pause(self, spent: float) -> None:
-        pause = self._share.charge(spent + await _sleep(0.0))
-        if pause:
-            self._share.charge(await _sleep(pause))
+        async with self._share.queue:  # pages that measure the same turns would charge them twice
+            pause = self._share.charge(spent + await self._let_others_work())
+            if pause:
+                self._share.charge(await _sleep(pause))
+
+    async def _let_others_work(self) -> float:
+        """Let all other tasks work; returns for how many seconds, unless it is next to nothing."""
+        began = worked = thread_time()
+        while True:
+            await asyncio.sleep(0)
+            before, worked = worked, thread_time()
+            nothing = worked - before < _NOTHING
+            if nothing or worked - began > _MOST or not self._share.has_others:
+                return worked - began if worked - began > _LATE else 0.0
 
 
 async def _sleep(seconds: float) -> float:

@@ -108,6 +108,48 @@ async def test_who_was_away_for_too_long_loses_what_another_has_claimed(
     assert await here.claim("x", ignore) is None
 
 
+async def test_a_dead_worker_keeps_nothing_for_long_when_the_clock_of_redis_is_set_back(
+    here: Bus, redis_url: str, redis: Redis
+):
+    async with quick(redis_url, 1.0) as dead:
+        assert await dead.claim("x", ignore) is not None
+        [lease] = await redis.keys("transom:lease:*")
+        alive = f"transom:alive:{dead.worker}"
+        left = {key: await redis.get(key) for key in (lease, alive)}
+    for key, value in left.items():  # as if it had been killed, and the clock set back then
+        await redis.set(key, value, px=5 * 3600 * 1000)
+    assert await here.claim("x", ignore) is None
+    assert 0 < await redis.pttl(alive) <= 1000
+    await redis.delete(alive)  # that time is over
+    assert await here.claim("x", ignore) is not None
+
+
+async def test_a_worker_goes_on_with_what_it_has_when_the_clock_of_redis_jumps(
+    here: Bus, there: Bus, redis: Redis
+):
+    lost: list[Lease] = []
+    lease = await here.claim("x", lost.append)
+    assert lease is not None
+
+    async def jump(hours: int) -> None:
+        for key in await redis.keys("transom:*"):
+            expiry = await redis.pttl(key)
+            if expiry > 0:
+                await redis.pexpire(key, expiry - hours * 3600 * 1000)
+
+    async def is_held() -> bool:
+        left = await redis.pttl(f"transom:alive:{here.worker}")
+        return 0 < left <= 4000 and await redis.exists(*await redis.keys("transom:lease:*"), "-")
+
+    for hours in (5, -5, 24 * 30, -24 * 30):
+        await jump(hours)
+        await until(is_held, True)
+        assert await there.claim("x", ignore) is None
+        await lease.write({"a": b"1"})
+    assert lease.held
+    assert not lost
+
+
 async def test_only_who_has_it_now_can_write(here: Bus, there: Bus, redis: Redis):
     old = await here.claim("x", ignore)
     assert old is not None

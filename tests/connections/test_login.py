@@ -268,6 +268,22 @@ async def test_a_token_that_has_expired_is_refreshed_at_its_issuer_without_the_u
     assert len(browser.pages) == 1
 
 
+@pytest.mark.parametrize("jumps", [(30, -30), (-30, 30)], ids=["ahead", "behind"])
+async def test_a_clock_that_jumps_by_days_and_back_costs_nobody_their_login(
+    jumps: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser, now = Browser(), time.time
+    async with FastSite() as site, Host() as host:
+        await host.add_server("s", RemoteServer(site.url, ask=browser))
+        for days in (*jumps, 0):
+            monkeypatch.setattr(time, "time", lambda days=days: now() + days * 86_400)
+            for _ in range(3):
+                assert (await host.call_tool("greet", {"name": "Ada"})).text == "Hello, Ada"
+            assert await greet(site.url) == "Hello, Ada"
+        assert len(site.issuer.given) <= 3  # a token is refreshed when it seems to have expired
+    assert len(browser.pages) == 1
+
+
 async def test_a_login_that_was_taken_back_is_an_error_that_says_what_to_do() -> None:
     async with FastSite() as site:
         await greet(site.url, Browser())

@@ -19,8 +19,7 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = self.worked = 1000.0
         self.paused = 0.0
-        for module in (fair_share, turns):
-            monkeypatch.setattr(module, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(fair_share, "perf_counter", lambda: self.now)
         monkeypatch.setattr(turns, "thread_time", lambda: self.worked)
         monkeypatch.setattr(turns, "asyncio", self)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
@@ -10,23 +11,127 @@ from tests.web.browser import play
 from tests.web.site import site
 from transom import fair_share
 from transom.errors import ChannelClosed, UsageError
-from transom.fair_share import FairShare, FairShares
+from transom.fair_share import FairShare, FairShares, PageTurns
 from transom.web import UserLimits, WebViews
 
 ENOUGH = 60.0
 
 
 class Clock:
-    """A clock that a test turns."""
+    """Two clocks that a test turns: the time, and how long this process has worked."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 1000.0
+        self.now = self.worked = 1000.0
+        self.paused = 0.0
+        self.on_turn: Callable[[], object] = lambda: None
         monkeypatch.setattr(fair_share, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(fair_share, "thread_time", lambda: self.worked)
+        monkeypatch.setattr(fair_share, "asyncio", self)
+
+    Lock = asyncio.Lock
+    get_running_loop = staticmethod(asyncio.get_running_loop)
+
+    def work(self, seconds: float) -> None:
+        self.now += seconds
+        self.worked += seconds
+
+    async def sleep(self, seconds: float) -> None:
+        """Let others have a turn; what they work is part of the time."""
+        until = self.now + seconds
+        await asyncio.sleep(0)
+        self.on_turn()
+        if seconds:
+            self.paused += seconds
+            self.now = max(self.now, until)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
+
+
+class CallingPage:
+    """A page that sends calls of a server without end: each begins as it is read."""
+
+    def __init__(self, clock: Clock, share: FairShare) -> None:
+        self._clock = clock
+        self._turns = PageTurns(share)
+        self.read = self.running = self.most_running = 0
+        self.worked = 0.0
+        self._tasks = set[asyncio.Task[None]]()
+
+    async def send(self, calls: int, call: Callable[[], Awaitable[object]]) -> None:
+        for _ in range(calls):
+            if (pause := self._turns.next()) is not None:
+                await pause
+            self.read += 1
+            self.work(0.0001)
+            task = asyncio.create_task(self._run(call()))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def work(self, seconds: float) -> None:
+        self.worked += seconds
+        self._clock.work(seconds)
+
+    async def in_this_process(self) -> None:
+        """A server's work on a call, which takes many turns."""
+        for _ in range(20):
+            self.work(0.0001)
+            await asyncio.sleep(0)
+
+    async def _run(self, call: Awaitable[object]) -> None:
+        self.running += 1
+        self.most_running = max(self.running, self.most_running)
+        await call
+        self.running -= 1
+
+
+@pytest.mark.parametrize("pages", [1, 3])
+async def test_what_calls_of_a_server_in_this_process_work_is_charged_while_another_is_active(
+    clock: Clock, pages: int
+) -> None:
+    shares = FairShares(0.25)
+    eve = [CallingPage(clock, shares.of("eve")) for _ in range(pages)]
+
+    clock.on_turn = shares.of("ann").note_message
+    clock.on_turn()
+    began = clock.now
+    await asyncio.gather(*(page.send(600 // pages, page.in_this_process) for page in eve))
+    assert [page.read for page in eve] == [600 // pages] * pages  # nothing is lost
+    worked = sum(page.worked for page in eve) - 0.05  # a burst is free
+    assert worked == pytest.approx((clock.now - began) / 4, rel=0.15)
+    assert max(page.most_running for page in eve) <= 5
+
+
+async def test_calls_at_once_of_a_user_who_is_alone_do_not_wait_for_each_other(
+    clock: Clock,
+) -> None:
+    shares = FairShares(0.25)
+    shares.of("ann").note_message()
+    clock.now += 2  # ann is there no more
+    eve = CallingPage(clock, shares.of("eve"))
+    for _ in range(10):
+        await eve.send(20, eve.in_this_process)
+        while eve.running:
+            await clock.sleep(0)
+    assert clock.paused == 0
+
+
+async def test_calls_that_wait_for_a_server_elsewhere_are_not_charged(
+    clock: Clock,
+) -> None:
+    shares, answered = FairShares(0.25), asyncio.Event()
+    eve = CallingPage(clock, shares.of("eve"))
+    shares.of("ann").note_message()
+    await eve.send(20, answered.wait)
+    await clock.sleep(0)
+    assert eve.running == 20
+    assert clock.paused == 0
+    clock.now += 10
+    answered.set()
+    await eve.send(20, answered.wait)
+    assert clock.paused == 0
 
 
 def test_a_burst_is_free_and_what_comes_after_it_takes_no_more_than_the_share(clock: Clock) -> None:

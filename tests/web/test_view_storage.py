@@ -108,6 +108,22 @@ def test_of_too_many_origins_the_one_that_was_not_used_for_longest_is_forgotten(
     assert label(folder, page(uri="ui://map/0")) == first
 
 
+def test_what_is_used_after_the_clock_was_set_back_is_not_forgotten_for_what_was_used_before(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_storage, "_MAX_ORIGINS", 3)
+    monkeypatch.setattr(view_storage, "MAX_RECENT", 3)
+    storage, now = ViewStorage(folder=folder), time.time()
+    for number in range(5):
+        moment = now + number if number < 3 else now - 86_400 + number
+        monkeypatch.setattr(time, "time", lambda moment=moment: moment)
+        storage.origin(page(uri=f"ui://map/{number}"), PORT)
+        storage.remember(str(number), page(), "show", {}, b"{}")
+    assert [each.uri[-1] for each in storage.origins()][:2] == ["4", "3"]
+    assert [view.id for view in storage.recent(page())][:2] == ["4", "3"]
+    assert len(storage.recent(page())) == 3
+
+
 def test_what_was_cleared_is_forgotten_in_its_turn_and_never_reached_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,9 @@
 
 A script runs inside Redis, atomically:
 
-1. A worker is alive while its key `alive:WORKER` exists, which its heartbeat renews.
+1. A worker is alive while its key `alive:WORKER` exists, which its heartbeat renews. Its value is
+   for how many milliseconds: the key of a dead worker would last longer after the clock of Redis,
+   by which keys expire, was set back.
 2. A lease `lease:NAME` is `WORKER:EPOCH`. It is valid while that worker is alive, so that a
    heartbeat costs the same for one lease and for a million. What is opened to the holder of a lease
    has its epoch, by which a worker that had it before, or has it again, refuses it.
@@ -33,7 +35,10 @@ _SCHEMES = ("redis", "rediss", "unix")
 _COMMON = """
 local prefix = ARGV[1] .. ':'
 local function is_alive(worker)
-  return redis.call('EXISTS', prefix .. 'alive:' .. worker) == 1
+  local key = prefix .. 'alive:' .. worker
+  local most = tonumber(redis.call('GET', key) or '')
+  if most and redis.call('PTTL', key) > most then redis.call('PEXPIRE', key, most) end
+  return most ~= nil
 end
 local function add(worker, max_entries, max_bytes, expiry, packet, ...)
   if not is_alive(worker) then return 'gone' end
@@ -64,7 +69,7 @@ BEAT = Script("""
 -- worker, expiry: 0 if it was not alive any more
 local key = prefix .. 'alive:' .. ARGV[2]
 if redis.call('PEXPIRE', key, ARGV[3]) == 1 then return 1 end
-redis.call('SET', key, 1, 'PX', ARGV[3])
+redis.call('SET', key, ARGV[3], 'PX', ARGV[3])
 return 0
 """)
 

@@ -64,7 +64,8 @@ class UserLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_share: float = 0.25
     """Share of a worker's time that the messages of one user's pages may take, beyond a burst.
 
-    A user who sends more waits; nothing is lost, and the log has a warning.
+    While another user is active, what they start in this process counts too. A user who sends more
+    waits; nothing is lost, and the log has a warning.
     """
     max_unread: int = 128 * 1024 * 1024
     """Bytes that may wait for all pages of one user together; one that needs more is closed."""

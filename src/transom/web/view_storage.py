@@ -165,7 +165,7 @@ class ViewStorage:
             label = label_of(turn=turn)
             origins[first] = StoredOrigin(resource.server, uri, port, time.time(), turn, label)
             if len(origins) > _MAX_ORIGINS:
-                oldest = min(origins, key=lambda key: origins[key].used)
+                oldest = min(origins, key=lambda key: _past(origins[key].used))
                 state.turn = max(state.turn, origins.pop(oldest).turn)
             return label
 
@@ -178,7 +178,7 @@ class ViewStorage:
     def origins(self) -> list[StoredOrigin]:
         """The origins that Views have had, the last used first."""
         found = [each for each in self._read().origins.values() if each.used]
-        return sorted(found, key=lambda each: -each.used)
+        return sorted(found, key=lambda each: -_past(each.used))
 
     def clear(self, which: Callable[[StoredOrigin], bool] | None = None) -> list[StoredOrigin]:
         """Give Views new origins, and delete the records of Views that used the old ones.
@@ -267,7 +267,7 @@ class ViewStorage:
             return []
         views = ((file.stem, _read_recent(file)) for file in files)
         found = [view for name, view in views if view is not None and view.id == name]
-        found.sort(key=lambda each: -each.when)
+        found.sort(key=lambda each: -_past(each.when))
         since = time.time() - _RECENT_FOR
         kept = [each for each in found[:MAX_RECENT] if each.when > since]
         for each in found:
@@ -324,6 +324,11 @@ class ViewStorage:
                 os.close(lock)
         except OSError as error:
             raise TransomError(f"{folder} cannot be used: {error.strerror}") from error
+
+
+def _past(when: float) -> float:
+    """A time, to find the latest: one that has not come is of a clock that was wrong."""
+    return when if when <= time.time() else 0.0
 
 
 def _digest(state: _State, text: str) -> str:
