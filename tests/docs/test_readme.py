@@ -57,6 +57,36 @@ async def test_the_gateway_runs_as_the_snippet_for_a_client_says() -> None:
         assert "show_player" in {tool.name for tool in (await client.list_tools()).tools}
 
 
+TRANSCRIPTS = re.findall(r"^```text\n(→ .*?)^```$", README, re.MULTILINE | re.DOTALL)
+TRANSCRIPT_CALL = re.compile(r"→ ([\w-]+)(\(.*\))")
+HANDLE = re.compile(r"music-1\.[\w-]{22}")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("era", "transcript"),
+    [
+        pytest.param("legacy", TRANSCRIPTS[0], marks=pytest.mark.nightly),
+        ("auto", TRANSCRIPTS[1]),
+    ],
+    ids=["handshake", "2026-07-28"],
+)
+async def test_a_transcript_of_the_gateway_is_what_a_client_sees(era: str, transcript: str) -> None:
+    words = ["-m", "transom", "gateway", "--headless", "--", sys.executable, "examples/music.py"]
+    parameters = StdioServerParameters(command=sys.executable, args=words, cwd=ROOT)
+    async with Client(stdio_client(parameters), mode=era) as client:
+        said = ""
+        for written in transcript.splitlines():
+            handle = HANDLE.search(said)  # it is another one in each run
+            line = HANDLE.sub(handle[0], written) if handle else written
+            if called := TRANSCRIPT_CALL.match(line):
+                given = eval(f"dict{called[2]}")  # noqa: S307 - the README's words
+                result = await client.call_tool(called[1], given)
+                said = "\n".join(block.text for block in result.content)
+            elif "the user sees it at" not in line:  # here nobody does
+                assert line.strip().rstrip("…") in said
+
+
 def test_what_the_readme_links_is_there() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", README)
     missing = [link for link in links if "://" not in link and not (ROOT / link).exists()]
