@@ -29,7 +29,7 @@ import {
 } from "./problems.js";
 
 const INTRODUCED_WITHIN = 3000; // milliseconds that the next document of the View has to do so
-const CONNECTS_WITHIN = 1000; // milliseconds that a page has to connect, once loaded, if a script of it failed
+const CONNECTS_WITHIN = 2000; // milliseconds that a page has to connect, once loaded, if a script of it failed
 const MAX_SOURCE = 500; // characters of the address of a script
 const MAX_REQUESTS = 256; // of the View, as its host takes
 const ALIVE = "transom-alive";

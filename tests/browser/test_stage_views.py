@@ -287,6 +287,23 @@ async def test_a_page_that_fails_before_it_connects_leaves_a_card(
         await card.get_by_text("its page failed before connect()").wait_for()
 
 
+@pytest.mark.nightly
+async def test_a_page_that_fails_loads_and_computes_before_it_connects_is_waited_for(
+    browser: Chromium,
+) -> None:
+    busy = """
+      setTimeout(() => { throw new Error("not what it needs"); });
+      const post = parent.postMessage.bind(parent);
+      parent.postMessage = (...given) => addEventListener("load", () => setTimeout(() => {
+        for (const end = Date.now() + 3000; Date.now() < end; );
+        parent.postMessage = post;
+        post(...given);
+      }, 100));
+    """
+    async with browser.user() as user, hosted(user.renderer(), busy) as host:
+        assert (await host.call_tool("show")).meta["transom/view"]["state"] == "live"
+
+
 async def test_a_view_that_the_user_closes_while_it_opens_leaves_no_card(browser: Chromium) -> None:
     async with browser.user() as user, hosted(renderer := user.renderer(), SILENT) as host:
         opening = asyncio.create_task(host.call_tool("show"))
