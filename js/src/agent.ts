@@ -56,6 +56,9 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
     const { views, questions } = this.#page;
     const known = message as ViewMessage;
     switch (known.do) {
+      case "prepare":
+        views.prepare(this, known);
+        break;
       case "mount":
         views.mount(this, known);
         break;

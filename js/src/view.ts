@@ -5,11 +5,8 @@
 import { element, icon, rootOf, type IconName } from "./dom.js";
 import {
   DRIVEN,
-  ELSEWHERE,
-  FLAGS,
   isAboutSandbox,
   methodOf,
-  PRESSED,
   PROXY_READY,
   RESOURCE_READY,
   TAB_PRESSED,
@@ -22,7 +19,7 @@ import {
   type Named,
   type OfferedTool,
   type PageMessage,
-  type Pressed,
+  type SandboxAddress,
   type SandboxedView,
   type Size,
   type Trouble,
@@ -30,6 +27,7 @@ import {
 } from "./messages.js";
 import { AgentUse } from "./agent_use.js";
 import { asMessage } from "./passing.js";
+import { NOT_PRESSED, SandboxFrame } from "./sandbox_frame.js";
 import type { Shield } from "./shield.js";
 import {
   attribution,
@@ -43,16 +41,13 @@ import {
   type Acts,
 } from "./view_parts.js";
 
-export const SANDBOX_PATH = "/transom-view"; // `transom.web.asgi` knows it
-
 const MODES: readonly string[] = ["inline", "fullscreen", "pip"];
 const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
 const MAX_REPORTS = 100; // of one View; the host keeps no more of them
 const SANDBOX_WITHIN = 12_000; // less than a host waits for a View
 const COOKIES = "If no View does, delete the cookies of its domain: they may be too many";
-const SANDBOX_AGAIN = 1000; // milliseconds until something else than the sandbox is loaded again
-const GUARD_WITHIN = 300; // milliseconds that a guard has to answer
+const FILLED_WITHIN = 2000; // milliseconds that a sandbox which was there before has to show the View
 const EMPTY_FOR = 500; // milliseconds that a sandbox without the View in it is not just being loaded
 
 /** Whose View it is. */
@@ -83,6 +78,7 @@ export interface ViewSurroundings {
 /** A View while its sandbox is on the page. */
 interface Mounted {
   readonly mount: Mount;
+  readonly sandbox: SandboxFrame;
   readonly frame: HTMLIFrameElement;
   readonly pin: HTMLElement;
   readonly busy: HTMLElement;
@@ -95,7 +91,6 @@ interface Mounted {
   grants: HTMLElement;
   leftOut: HTMLElement;
   trouble?: HTMLElement;
-  loads: number;
   reports: number;
   height: number;
   /** Whether the sandbox has had the View in it. */
@@ -115,10 +110,6 @@ export function inlineSize(place: HTMLElement): Size {
   return { width: Math.max(0, Math.floor(width)), maxHeight: MAX_HEIGHT };
 }
 
-/** The frame in a window, if there is one: to ask for one that is not there is an error. */
-const childOf = (around?: Window | null): Window | undefined =>
-  around?.length ? around[0] : undefined;
-
 export class View extends HTMLElement {
   /** Whether the page decides where it is, and removes it. */
   readonly isPlaced: boolean = false;
@@ -133,6 +124,7 @@ export class View extends HTMLElement {
   #label!: HTMLElement; // what it calls itself, and whose it is
   readonly #root = rootOf(this);
   #around!: ViewSurroundings; // since it was first mounted, or shown as gone
+  #prepared: SandboxFrame | undefined; // until something is mounted
   #mounted: Mounted | undefined;
   #problem: ProblemKind | undefined; // that the page was told of
   #loading: Timer;
@@ -148,17 +140,28 @@ export class View extends HTMLElement {
 
   /** The sandbox, which is in the guard. */
   get window(): Window | undefined {
-    return childOf(this.frame?.contentWindow);
+    return (this.#mounted?.sandbox ?? this.#prepared)?.window;
   }
 
   get mode(): DisplayMode {
     return this.dataset.mode as DisplayMode;
   }
 
+  /** Load the sandbox for what will be mounted. */
+  prepare(address: SandboxAddress): void {
+    this.hidden = true;
+    this.origin = address.origin;
+    this.#prepared = new SandboxFrame(address);
+    this.#root.append(this.#prepared.element);
+  }
+
   /** Show what an agent mounts. */
   start(mount: Mount, around: ViewSurroundings): void {
-    const { view, origin, guard, number, allow, border } = mount;
+    const { view, origin, border } = mount;
     this.#begin(mount, around, "loading");
+    const sandbox = this.#prepared ?? new SandboxFrame(mount);
+    const frame = sandbox.element;
+    frame.title = this.ariaLabel!;
     this.origin = origin;
     this.toggleAttribute("data-trouble", false);
     if (!border) this.dataset.border = "none";
@@ -184,14 +187,6 @@ export class View extends HTMLElement {
         this.close();
       }),
     };
-    const inside = new URLSearchParams({ src: `${origin}${SANDBOX_PATH}?${number}`, allow });
-    let tries = 0;
-    const load = (): void => {
-      frame.src = `${guard}${SANDBOX_PATH}?${(tries += 1)}#${inside}`;
-    };
-    const about = { sandbox: FLAGS, title: this.ariaLabel!, part: "frame" };
-    const frame = element("iframe", about);
-    if (allow) frame.setAttribute("allow", allow);
     const use = new AgentUse(this.#shown, {
       post: this.post.bind(this),
       notify: (message) => {
@@ -202,6 +197,7 @@ export class View extends HTMLElement {
     const mounted: Mounted = {
       mount,
       use,
+      sandbox,
       frame,
       pin,
       busy,
@@ -211,25 +207,24 @@ export class View extends HTMLElement {
       facts: element("div"),
       grants: grantList(this.#shown, [], () => undefined),
       leftOut: leftOutNote(""),
-      loads: 0,
       reports: 0,
       height: 0,
       isFilled: false,
     };
-    frame.addEventListener("load", () => {
-      if (mounted.loads > 0) return; // the sandbox has said that it is ready
-      frame.style.visibility = "hidden"; // an error page of the browser, maybe for a moment only
-      setTimeout(() => {
-        if (this.#mounted === mounted && mounted.loads === 0) load();
-      }, SANDBOX_AGAIN);
-    });
-    load();
     this.#mounted = mounted;
     const all = element("span", { class: "buttons" }, ...Object.values(buttons));
     const words = [this.#label, starting, pin, busy, use.note];
-    this.#root.append(caption(...words, all), mounted.leftOut, frame);
+    if (!this.#prepared) this.#root.append(frame); // moved, it would be loaded again
+    this.#prepared = undefined;
+    frame.before(caption(...words, all), mounted.leftOut);
     this.#showFacts(mounted);
     this.setMarks({ pinned: false, grants: [], leftOut: "" });
+    if (sandbox.loads > 0) this.#fillPrepared(mounted);
+    else this.#expectSandbox();
+  }
+
+  #expectSandbox(): void {
+    const { origin, key: view } = this;
     this.#loading = setTimeout(() => {
       const reason = `${origin} did not load in the browser. ${COOKIES}`;
       this.agent.notify({ do: "broken", view, reason, value: true });
@@ -264,7 +259,9 @@ export class View extends HTMLElement {
     this.#mounted = undefined;
     this.hidden = false;
     this.dataset.state = state;
-    this.#root.replaceChildren();
+    for (const part of [...this.#root.children]) {
+      if (part !== this.#prepared?.element) part.remove();
+    }
   }
 
   /** Show in its place why it is gone, and what can be done. */
@@ -399,36 +396,23 @@ export class View extends HTMLElement {
 
   // --- what the user presses ------------------------------------------------------------------------
 
-  #tellGuard(message: string, ports: MessagePort[] = []): void {
-    const { frame, mount, loads } = this.#mounted ?? {};
-    // Until the sandbox in it is ready, the guard may not be there, and nobody can press anything.
-    if (loads) frame!.contentWindow?.postMessage(message, mount!.guard, ports);
-  }
-
   /**
    * Whether the user has pressed something in it just now, as its guard says: after what was pressed
    * elsewhere, or `maybeBefore` that.
    */
-  wasPressed(maybeBefore = false): Promise<boolean> {
-    const { port1, port2 } = new MessageChannel();
-    return new Promise((resolve) => {
-      port1.addEventListener("message", ({ data }: MessageEvent<Pressed>) => {
-        resolve(data.isRecent && (data.isLast || maybeBefore));
-      });
-      port1.start();
-      setTimeout(resolve, GUARD_WITHIN, false);
-      this.#tellGuard(PRESSED, [port2]);
-    });
+  async wasPressed(maybeBefore = false): Promise<boolean> {
+    const { isRecent, isLast } = (await this.#mounted?.sandbox.pressed()) ?? NOT_PRESSED;
+    return isRecent && (isLast || maybeBefore);
   }
 
   /** The user has pressed something elsewhere: what was pressed in it before does not count. */
   tellElsewhere(): void {
-    this.#tellGuard(ELSEWHERE);
+    this.#mounted?.sandbox.tellElsewhere();
   }
 
   /** Give the focus to its page. */
   focusInside(): void {
-    childOf(this.window)?.focus();
+    if (this.window?.length) this.window[0]!.focus();
   }
 
   // --- how it is shown ------------------------------------------------------------------------------
@@ -508,8 +492,11 @@ export class View extends HTMLElement {
   /** A message of the sandbox, or of the View in it. */
   receive(data: unknown): void {
     const mounted = this.#mounted;
-    if (!mounted) return;
     const method = methodOf(data);
+    if (!mounted) {
+      if (method === PROXY_READY) this.#prepared?.onReady();
+      return;
+    }
     if (isAboutSandbox(data)) {
       if (method === PROXY_READY) this.#load(mounted);
       else if (method === VIEW_GONE) {
@@ -584,16 +571,28 @@ export class View extends HTMLElement {
   }
 
   #load(mounted: Mounted): void {
-    const { frame, mount } = mounted;
+    const { sandbox } = mounted;
     clearTimeout(this.#loading);
-    frame.style.visibility = "";
-    mounted.loads += 1;
-    if (mounted.loads > MAX_LOADS) {
+    sandbox.onReady();
+    if (sandbox.loads > MAX_LOADS) {
       const reason = "it keeps reloading itself";
       this.agent.notify({ do: "broken", view: this.key, reason });
-      return;
-    }
-    const params: SandboxedView = { html: mount.html, allow: mount.allow };
+    } else this.#fill(mounted);
+  }
+
+  #fill({ mount: { html, allow } }: Mounted): void {
+    const params: SandboxedView = { html, allow };
     this.post({ jsonrpc: "2.0", method: RESOURCE_READY, params });
+  }
+
+  /** Fill a sandbox that was there before; one that does not respond any more is loaded again. */
+  #fillPrepared(mounted: Mounted): void {
+    this.#fill(mounted);
+    this.#loading = setTimeout(() => {
+      this.look();
+      if (mounted.isFilled) return;
+      this.#expectSandbox();
+      mounted.sandbox.load();
+    }, FILLED_WITHIN);
   }
 }

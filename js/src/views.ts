@@ -4,9 +4,10 @@
  */
 import { element } from "./dom.js";
 import { Focus } from "./focus.js";
-import type { DisplayMode, Gone, Mount } from "./messages.js";
+import type { DisplayMode, Gone, Mount, Prepare } from "./messages.js";
+import { SANDBOX_PATH } from "./sandbox_frame.js";
 import { Shield } from "./shield.js";
-import { SANDBOX_PATH, type View, type ViewAgent, type ViewSurroundings } from "./view.js";
+import type { View, ViewAgent, ViewSurroundings } from "./view.js";
 
 const LOOK_EVERY = 1000; // milliseconds between two looks whether the pages of Views are there
 const SCROLLED_FOR = 500; // milliseconds that a page goes on scrolling
@@ -15,6 +16,7 @@ const keyOf = (agent: ViewAgent, id: string): string => `${agent.number} ${id}`;
 
 export class Views {
   readonly #views = new Map<string, View>();
+  #prepared: { agent: ViewAgent; number: number; view: View } | undefined; // for the next one
   readonly #placeOf: (id: string) => View;
   readonly #onFront: () => void;
   #forward = 0; // how often a View was brought forward
@@ -29,9 +31,11 @@ export class Views {
     this.#placeOf = placeOf;
     this.#onFront = onFront;
     window.addEventListener("message", ({ source, origin, data }) => {
-      for (const view of this.#views.values()) {
+      const receive = (view: View): void => {
         if (view.origin === origin && view.window === source) view.receive(data);
-      }
+      };
+      this.#views.forEach(receive);
+      if (this.#prepared) receive(this.#prepared.view);
     });
     this.#watchScrolling();
     setInterval(() => {
@@ -65,8 +69,25 @@ export class Views {
     return this.#views.get(keyOf(agent, id));
   }
 
+  /** Load the sandbox that the next View may have. */
+  prepare(agent: ViewAgent, message: Prepare): void {
+    this.#takePrepared(agent)?.remove();
+    const view = this.#placeOf("");
+    view.prepare(message);
+    this.#prepared = { agent, number: message.number, view };
+  }
+
+  #takePrepared(agent: ViewAgent, number?: number): View | undefined {
+    const prepared = this.#prepared;
+    if (prepared?.agent !== agent) return undefined;
+    this.#prepared = undefined;
+    if (number === undefined || prepared.number === number) return prepared.view;
+    prepared.view.remove();
+    return undefined;
+  }
+
   mount(agent: ViewAgent, message: Mount): void {
-    const view = this.#take(agent, message.view);
+    const view = this.#take(agent, message.view, this.#takePrepared(agent, message.number));
     view.start(message, this.#around(agent, view));
     this.#show(view);
     if (view.isPlaced) view.sendMode();
@@ -92,9 +113,9 @@ export class Views {
     }
   }
 
-  #take(agent: ViewAgent, id: string): View {
+  #take(agent: ViewAgent, id: string, prepared?: View): View {
     this.drop(agent, id);
-    const view = this.#placeOf(id);
+    const view = prepared ?? this.#placeOf(id);
     this.#views.set(keyOf(agent, id), view);
     return view;
   }
@@ -139,6 +160,7 @@ export class Views {
 
   /** Drop all of one agent's. */
   clear(agent: ViewAgent): void {
+    this.#takePrepared(agent)?.remove();
     for (const shown of this.#of(agent)) this.drop(agent, shown.key);
   }
 

@@ -117,15 +117,28 @@ test("values that have no text of their own are shown, and hide nothing else", (
   assert.deepEqual(log.rows[2]!.problems, ["The View sent it before ui/initialize"]);
 });
 
-test("what was under way at a moment is the last message before it", () => {
+test("what was under way when something was reported is the request without an answer", () => {
+  const log = logOf(
+    line("view", "host", { id: 1, method: "tools/call" }),
+    line("view", "host", { method: "ui/notifications/tool-input" }),
+    line("view", "view", { method: "transom/notifications/problem", params: { message: 'a "b"' } }),
+    line("view", "view", { id: 2, method: "ui/message" }),
+    line("view", "view", { id: 1, result: {} }),
+  );
+  const at = Date.parse(log.rows[4]!.entry.time) / 1000; // it was read later than what follows it
+  assert.equal(log.underWay(at, "", 'a "b"')?.method, "tools/call");
+  assert.equal(log.underWay(at, "", "another")?.method, "ui/message");
+});
+
+test("what was under way at a moment is otherwise the last message before it", () => {
   const log = logOf(
     line("view", "view", { method: "one" }),
     line("server", "host", { method: "two" }),
     line("view", "view", { method: "three" }),
   );
   const [, two, three] = log.rows.map(({ entry }) => Date.parse(entry.time) / 1000);
-  assert.equal(log.lastBefore(two!, "")?.method, "two");
-  assert.equal(log.lastBefore(two!, "shop-1")?.method, "one");
-  assert.equal(log.lastBefore(three!, "")?.method, "three");
-  assert.equal(log.lastBefore(0, ""), undefined);
+  assert.equal(log.underWay(two!, "")?.method, "two");
+  assert.equal(log.underWay(two!, "shop-1")?.method, "one");
+  assert.equal(log.underWay(three!, "")?.method, "three");
+  assert.equal(log.underWay(0, ""), undefined);
 });

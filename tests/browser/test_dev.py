@@ -111,8 +111,12 @@ async def developed(
             await asyncio.wait([running])
 
 
+# Not one whose frames are there before there is a View in them, nor what the first one covers.
+SHOWN = "#views > transom-view:not([hidden]):not(:not([hidden]) ~ *)"
+
+
 def view_in(page: BrowserPage) -> Any:
-    return inside(page, "#views > transom-view:first-of-type")
+    return inside(page, SHOWN)
 
 
 async def call_show(page: BrowserPage, title: str) -> None:
@@ -145,6 +149,16 @@ async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
         await expect(view_in(page).locator("h1")).to_have_text("Two")
         await expect(view_in(page).locator("#kept")).to_have_text("kept this")
         await expect(view_in(page).locator("#input")).to_contain_text("First")
+
+        # Its frames were there before. If what is in them is gone, they are loaded again.
+        prepared = page.locator("#views > transom-view[hidden] iframe")
+        await prepared.evaluate("frame => (frame.dataset.was = 'prepared')")
+        save(tmp_path / "page.html", PAGE.replace("<h1>One", "<h1>Three"))
+        await expect(view_in(page).locator("h1")).to_have_text("Three")
+        await expect(page.locator(f"{SHOWN} iframe")).to_have_attribute("data-was", "prepared")
+        await prepared.evaluate("frame => (frame.src = 'about:blank')")
+        save(tmp_path / "page.html", PAGE.replace("<h1>One", "<h1>Four"))
+        await expect(view_in(page).locator("h1")).to_have_text("Four")
 
         # A broken server is shown in its place, and a mended one goes on.
         save(tmp_path / "shop.py", SERVER + "\ndef broken(:\n")
@@ -220,6 +234,11 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
         await expect(findings).to_contain_text("something is wrong")
         blocked = findings.locator("li", has_text="connect-src: https://blocked.example")
         await expect(blocked).to_contain_text(re.compile(r"page\.html:\d+:1"))
+        await findings.get_by_role("button", name="Message before: something is wrong").click()
+        under_way = page.locator("#traffic .line[aria-selected=true]")
+        await expect(under_way).to_contain_text(re.compile(r"host → View shop-1.*tools/call"))
+        await expect(page.locator("#traffic .detail")).to_contain_text('"name": "trouble"')
+        await page.get_by_role("tab", name="Findings").click()
         await findings.get_by_role("button", name="Find out").click()
         await expect(findings.get_by_role("status").first).to_contain_text("Nothing wrong found.")
         await expect(page.locator("#diagnosis")).not_to_be_visible()
@@ -275,7 +294,7 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
         await expect(result).to_contain_text("The user refused")
         await page.get_by_label("Page policy").select_option("strict")
         await expect(panel).to_contain_text("liveshop-2")
-        frame = page.locator("#views > transom-view:first-of-type iframe")
+        frame = page.locator(f"{SHOWN} iframe")
         await expect(frame).to_have_attribute("allow", re.compile("clipboard-write"))
         await page.get_by_label("clipboard").uncheck()
         await expect(panel).to_contain_text("liveshop-3")

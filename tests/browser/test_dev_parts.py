@@ -3,22 +3,26 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, Literal
 
 import pytest
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import ToolAnnotations
+from playwright.async_api import Locator, expect
 from playwright.async_api import Page as BrowserPage
-from playwright.async_api import expect
 from pydantic import BaseModel, Field
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp
 
 from tests.browser.hosting import Chromium, User
 from tests.browser.test_dev import view_in
 from tests.browser.test_stage_views import AXE, SERIOUS
+from tests.ports import reserved_port
 from transom.dev.run import ServerRun
 from transom.dev.session import DevSession, DevTarget
 from transom.server import Views
+from transom.serving import listen, serve
 
 PAGE = """<!doctype html><title>Shop</title><p id="input"></p><p id="told"></p><p id="context"></p>
 <script src="transom.js"></script>
@@ -72,6 +76,20 @@ class Cash(BaseModel):
     coins: int
 
 
+class Van(BaseModel):
+    """By van."""
+
+    kind: Literal["van"]
+    doors: int
+
+
+class Bike(BaseModel):
+    """By bike."""
+
+    kind: Literal["bike"]
+    gears: int
+
+
 Size = Literal["small", "large"]
 
 
@@ -106,6 +124,11 @@ def shop() -> MCPServer:
         return json.dumps([*given, tags, extra])
 
     @server.tool()
+    def send(by: Annotated[Van | Bike, Field(discriminator="kind")]) -> str:  # a `oneOf`
+        """Send it."""
+        return by.model_dump_json()
+
+    @server.tool()
     async def work(ctx: Context[Any, Any]) -> str:
         """Work without an end."""
         await ctx.report_progress(1, 3, "step one")
@@ -117,7 +140,7 @@ def shop() -> MCPServer:
 
 @asynccontextmanager
 async def developed(
-    server: Any, browser: Chromium, **options: Any
+    server: Any, browser: Chromium, *, state: str = "running", **options: Any
 ) -> AsyncIterator[tuple[User, DevSession]]:
     """A session for a server, and an author at its page, in which nothing may go wrong."""
     problems: list[str] = []
@@ -134,7 +157,7 @@ async def developed(
         try:
             await opened.wait()
             user.page.on("pageerror", lambda error: problems.append(str(error)))
-            await expect(user.page.locator("#server")).to_have_attribute("data-state", "running")
+            await expect(user.page.locator("#server")).to_have_attribute("data-state", state)
             yield user, session
         finally:
             running.cancel()
@@ -193,6 +216,18 @@ async def test_a_form_has_a_field_for_every_kind_of_argument_and_keeps_what_was_
         await form.locator(".saved").get_by_role("button", name="Tea").first.click()
         await expect(form.get_by_role("textbox", name="Name")).to_have_value("Tea")
         await expect(form.get_by_role("spinbutton", name="Coins")).to_have_value("7")
+
+        # One of several, as `oneOf` has it.
+        await page.get_by_role("button", name="send", exact=True).click()
+        await expect(form.get_by_label("doors")).to_be_visible()
+        await form.get_by_label("Variant of By").select_option("Bike")
+        await expect(form.get_by_label("doors")).to_have_count(0)
+        await form.get_by_label("gears").fill("7")
+        await press_call(page)
+        await expect(result.locator("pre").first).to_have_text('{"kind":"bike","gears":7}')
+        await page.reload()
+        await expect(form.get_by_label("gears")).to_have_value("7")
+        await expect(form.get_by_label("Variant of By")).to_have_value("1")
 
         # Progress, and cancelled.
         await page.get_by_role("button", name="work", exact=True).click()
@@ -261,8 +296,12 @@ async def test_the_host_is_chosen_the_input_typed_and_the_tools_of_a_view_follow
         for part in ("locale=de-CH", "zone=Asia", "height=300", "inset=20", "width=phone"):
             assert part in page.url
         await page.reload()
-        await expect(page.get_by_label("Width")).to_have_value("phone")
-        await expect(page.get_by_label("Safe area")).to_have_value("20")
+        restored = {"Width": "phone", "Safe area": "20", "Largest height": "300"}
+        restored |= {"Locale": "de-CH", "Time zone": "Asia/Tokyo"}
+        for name, value in restored.items():
+            await expect(page.get_by_label(name)).to_have_value(value)
+        await expect(told).to_contain_text('"locale":"de-CH","timeZone":"Asia/Tokyo"')
+        await expect(told).to_contain_text('{"width":388,"maxHeight":300}')
 
         async with page.expect_download() as saved:
             await page.get_by_text("More", exact=True).click()
@@ -293,6 +332,84 @@ async def test_the_host_is_chosen_the_input_typed_and_the_tools_of_a_view_follow
         await page.evaluate(AXE)
         assert await page.evaluate(SERIOUS) == []
         assert session.page.get("server")["state"] == "running"
+
+
+async def tab_to(page: BrowserPage, wanted: Locator) -> None:
+    """Press Tab until this has the focus."""
+    await expect(wanted).to_be_visible()
+    for _ in range(100):
+        await page.keyboard.press("Tab")
+        if await wanted.evaluate("element => element === document.activeElement"):
+            return
+    raise AssertionError(f"Tab does not reach {wanted}")
+
+
+async def test_everything_can_be_done_by_keyboard(browser: Chromium) -> None:
+    async with developed(shop(), browser) as (user, _):
+        page, view = user.page, view_in(user.page)
+        form, panel = page.locator("#tool-form"), page.locator("#view-panel")
+        result = page.locator("#result")
+
+        async def use(wanted: Locator, *keys: str) -> None:
+            await tab_to(page, wanted)
+            for key in keys:
+                await page.keyboard.press(key)
+
+        # A tool is chosen, its form filled, and the call made.
+        await use(page.get_by_role("button", name="send", exact=True), "Enter")
+        await use(form.get_by_label("Variant of By"), "ArrowDown")
+        await use(form.get_by_label("gears"), "3")
+        await use(form.get_by_role("button", name="Call", exact=True), "Enter")
+        await expect(result.locator("pre").first).to_have_text('{"kind":"bike","gears":3}')
+        await use(page.get_by_role("button", name="show", exact=True), "Enter")
+        await tab_to(page, form.get_by_role("textbox", name="title"))
+        await page.keyboard.type("Tea")
+        await page.keyboard.press("Control+Enter")
+        await expect(view.locator("#input")).to_have_text('{"title":"Tea"}')
+
+        # The same with a tool of the View, which Tab passes through.
+        await use(panel.get_by_role("button", name="paint"), "Enter")
+        await use(panel.get_by_role("combobox", name="colour"), "ArrowDown")
+        await use(panel.get_by_role("button", name="Call as the model"), "Enter")
+        await expect(result.locator("pre").first).to_have_text("painted red")
+
+        # The traffic: filtered, and a message read.
+        await use(page.get_by_role("tab", name="Result"), "ArrowRight")
+        await expect(page.get_by_role("tab", name="Traffic")).to_be_focused()
+        traffic = page.locator("#traffic")
+        await tab_to(page, traffic.get_by_role("searchbox"))
+        await page.keyboard.type("ui/initialize")
+        await use(traffic.get_by_label("Which messages"), "V")
+        lines = traffic.locator(".line")
+        await expect(lines).to_have_count(2)
+        await use(traffic.get_by_role("listbox"), "Home", "ArrowDown")
+        await expect(lines.nth(1)).to_have_attribute("aria-selected", "true")
+        await expect(traffic.locator(".detail")).to_contain_text("Its request")
+
+
+async def test_another_program_at_the_address_of_a_server_is_explained_until_it_is_gone(
+    browser: Chromium,
+) -> None:
+    port, server = reserved_port(), shop()
+    app, stranger = server.streamable_http_app(), PlainTextResponse("another program", 404)
+
+    def at_port(app: ASGIApp) -> AbstractAsyncContextManager[None]:
+        return serve(app, [listen("127.0.0.1", port)])
+
+    async with AsyncExitStack() as there:
+        await there.enter_async_context(at_port(stranger))
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with developed(url, browser, state="failed") as (user, _):
+            page, failure = user.page, user.page.locator("#failure")
+            await expect(failure).to_contain_text("The server does not start")
+            await expect(failure).to_contain_text("404")
+            await expect(failure).to_contain_text("It is tried again by itself.")
+            await there.aclose()
+            await there.enter_async_context(server.session_manager.run())
+            await there.enter_async_context(at_port(app))
+            await expect(failure).not_to_be_visible()
+            await press_call(page)
+            await expect(view_in(page).locator("#told")).to_contain_text("result")
 
 
 async def test_rules_that_a_server_breaks_and_views_that_cannot_be_opened_are_explained(

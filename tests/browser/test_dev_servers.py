@@ -10,7 +10,7 @@ from playwright.async_api import ConsoleMessage, WebError, expect
 
 import transom.cli.dev as dev_command
 from tests.browser.hosting import Chromium, User
-from tests.browser.test_dev import view_in
+from tests.browser.test_dev import SHOWN, view_in
 from tests.dev.test_files import save
 from transom.cli.author_options import Template
 from transom.cli.new import write_project
@@ -83,7 +83,7 @@ async def check_server(name: str, browser: Chromium, monkeypatch: pytest.MonkeyP
         state = page.locator("#server")
         await expect(state).to_have_attribute("data-state", "running", timeout=long)
         await page.get_by_role("button", name="Call", exact=True).click()
-        diagnosis, view = page.locator("#diagnosis"), page.locator("#views > transom-view").first
+        diagnosis, view = page.locator("#diagnosis"), page.locator(SHOWN)
         if name in UNCONNECTED:
             await expect(diagnosis).to_contain_text(UNCONNECTED[name], timeout=long)
         else:

@@ -1,7 +1,7 @@
 """One page at a time, and what it and the host say to each other."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -218,6 +218,76 @@ async def test_declared_origins_that_are_none_are_told_as_violations(
 ) -> None:
     stage.mount(view(csp={"connectDomains": ["*", "https://fine.example"]}))
     assert [(v.directive, v.blocked) for v in seen] == [("declared", "connectDomains: '*'")]
+
+
+@pytest.mark.parametrize("label", ["orders-abc", None])
+async def test_a_prepared_sandbox_is_the_next_views_if_that_has_the_same_rights(
+    stage: Stage, label: str | None
+) -> None:
+    rights: dict[str, Any] = {"csp": {"connectDomains": ["https://one.example"]}}
+    async with StagePage(stage) as page:
+        stage.mount(view(**rights), key="first", label=label)
+        stage.prepare("nobody", label)
+        stage.prepare("first", label)
+        prepared = await page.heard("prepare")
+        served = stage.sandboxes.find(
+            prepared["origin"].partition("//")[2], f"{prepared['number']}"
+        )
+        assert served is not None
+        stage.mount(view(**rights), key="second", label=label)
+        second = stage.mounted("second")
+        assert second is not None
+        assert (second.number, second.host) == (served.number, served.host)
+        assert (second.csp, second.page_origin) == (served.csp, served.page_origin)
+        first = stage.mounted("first")
+        assert first is not None
+        assert (first.host == second.host) is (label is not None)
+        assert first.number != second.number
+
+        # It is for one View.
+        stage.mount(view(**rights), key="third", label=label)
+        third = stage.mounted("third")
+        assert third is not None
+        assert third.number not in (first.number, second.number)
+
+
+def _less_csp(_: Stage, given: dict[str, Any]) -> None:
+    given["csp"] = {}
+
+
+def _permissions(_: Stage, given: dict[str, Any]) -> None:
+    given["permissions"] = {"camera": {}}
+
+
+def _strict(stage: Stage, _: dict[str, Any]) -> None:
+    stage.csp_mode = "strict"
+
+
+def _other_label(_: Stage, given: dict[str, Any]) -> None:
+    given["label"] = "orders-def"
+
+
+def _no_label(_: Stage, given: dict[str, Any]) -> None:
+    given["label"] = None
+
+
+@pytest.mark.parametrize("change", [_less_csp, _permissions, _strict, _other_label, _no_label])
+async def test_a_view_with_other_rights_or_of_another_origin_gets_no_prepared_sandbox(
+    stage: Stage, change: Callable[[Stage, dict[str, Any]], None]
+) -> None:
+    given: dict[str, Any] = {"csp": {"connectDomains": ["https://one.example"]}}
+    stage.mount(view(**given), key="first", label="orders-abc")
+    stage.prepare("first", "orders-abc")
+    prepared = stage.sandboxes.find(stage.host_of("orders-abc"))
+    assert prepared is not None
+    given["label"] = "orders-abc"
+    change(stage, given)
+    label = given.pop("label")
+    stage.mount(view(**given), key="second", label=label)
+    second = stage.mounted("second")
+    assert second is not None
+    assert second.number != prepared.number
+    assert stage.sandboxes.find(prepared.host, str(prepared.number)) is not prepared
 
 
 async def test_modes_go_both_ways_with_the_size_that_comes_with_them(

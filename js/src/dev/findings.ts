@@ -38,7 +38,7 @@ export class Findings {
   readonly #live = element("ul", { class: "findings" });
   readonly #none = element("p", { class: "note", text: "Nothing went wrong in a View so far." });
   readonly #onCount: (count: number) => void;
-  readonly #reveal: (at: number, view: string) => void;
+  readonly #reveal: (at: number, view: string, words: string) => void;
   #broken = 0; // rules
   #found = 0; // in Views
 
@@ -47,7 +47,7 @@ export class Findings {
     host: DevHost,
     place: HTMLElement,
     onCount: (count: number) => void,
-    reveal: (at: number, view: string) => void,
+    reveal: (at: number, view: string, words: string) => void,
   ) {
     this.#onCount = onCount;
     this.#reveal = reveal;
@@ -97,7 +97,7 @@ export class Findings {
     const under = button(
       "Message",
       () => {
-        this.#reveal(at, view);
+        this.#reveal(at, view, message);
       },
       { title: "Show the message that was under way", "aria-label": `Message before: ${message}` },
     );

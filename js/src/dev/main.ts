@@ -107,9 +107,9 @@ new Findings(
   (count) => {
     tabs.setCount("findings", count, true);
   },
-  (at, view) => {
+  (at, view, words) => {
     tabs.choose("traffic");
-    traffic.reveal(at, view);
+    traffic.reveal(at, view, words);
   },
 );
 new Contexts(host, byId("context"));

@@ -47,7 +47,7 @@ export class HostControls {
     });
     // A View that opens gets the chosen mode; what the user or the View makes of it is then shown.
     host.onPanel("view", (view: { state: string } | null) => {
-      const shown = this.#place.querySelector("transom-view");
+      const shown = this.#place.querySelector("transom-view:not([hidden])");
       if (view?.state !== "live" || shown === this.#placed) return;
       this.#placed = shown;
       if (select("mode").value !== "") this.#setMode();
@@ -111,7 +111,7 @@ export class HostControls {
 
   #setMode(): void {
     const mode = select("mode").value;
-    const view = this.#place.querySelector("transom-view");
+    const view = this.#place.querySelector("transom-view:not([hidden])");
     if (view instanceof View && view.frame) view.setMode(mode === "" ? "inline" : (mode as "pip"));
   }
 

@@ -192,8 +192,8 @@ export class Traffic {
   }
 
   /** Show what was under way at a moment. */
-  reveal(seconds: number, view: string): void {
-    const row = this.#live.lastBefore(seconds, view);
+  reveal(seconds: number, view: string, words: string): void {
+    const row = this.#live.underWay(seconds, view, words);
     if (!row) return;
     this.#search.value = this.#leg.value = "";
     this.#bad.checked = false;

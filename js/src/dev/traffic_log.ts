@@ -36,15 +36,12 @@ export interface Filter {
 
 const MAX_ROWS = 10_000;
 const MAX_SEARCHED = 20_000; // characters of a message
+const MAX_WORDS = 200; // characters by which a report is known
 
+/** What a View reports of itself. */
+const REPORTS = ["transom/notifications/problem", "notifications/message"];
 /** What a View may send before it has said who it is. */
-const EARLY = [
-  "ui/initialize",
-  "ping",
-  "transom/notifications/problem",
-  "transom/notifications/unconnected",
-  "notifications/message",
-];
+const EARLY = ["ui/initialize", "ping", "transom/notifications/unconnected", ...REPORTS];
 
 /** A value of a stranger as text: it may be an object without a text of its own. */
 const wordOf = (value: unknown): string =>
@@ -179,10 +176,27 @@ export class TrafficLog {
     );
   }
 
-  /** The last message before a moment: what was under way when something went wrong. */
-  lastBefore(seconds: number, view: string): Row | undefined {
+  /**
+   * What was under way when something went wrong, which its View may have reported in these words: a
+   * request that had no answer yet, or else the last message.
+   */
+  underWay(seconds: number, view: string, words = ""): Row | undefined {
     const isBefore = ({ entry }: Row): boolean =>
       Date.parse(entry.time) <= seconds * 1000 + 1 && (!view || entry.name === view);
-    return this.rows.findLast(isBefore);
+    const isReport = (row: Row): boolean =>
+      isBefore(row) && REPORTS.includes(row.method) && hasWords(row.entry.message, words);
+    const reported = this.rows.findLastIndex(isReport);
+    const end = reported < 0 ? this.rows.findLastIndex(isBefore) + 1 : reported;
+    const before = this.rows.slice(0, end).filter(isBefore);
+    const later = new Set(this.rows.slice(end));
+    const isOpen = ({ kind, pair }: Row): boolean =>
+      kind === "request" && (!pair || later.has(pair));
+    return before.findLast(isOpen) ?? before.at(-1);
   }
+}
+
+/** Whether a report says that. */
+function hasWords(message: unknown, words: string): boolean {
+  const text = JSON.stringify(words.slice(0, MAX_WORDS)).slice(1, -1);
+  return JSON.stringify(message).includes(text);
 }

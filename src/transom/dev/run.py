@@ -164,6 +164,11 @@ class ServerRun:
             raise TransomError("There is no View: call a tool that opens one")
         return self._view
 
+    async def prepare_view(self) -> None:
+        """Have the page load what is around the next View before it is needed."""
+        if self._view is not None and self._view.takes_calls:
+            await self._seat.prepare_next(self._view.id)
+
     # --- calls -------------------------------------------------------------------------------
 
     async def call(

@@ -242,6 +242,7 @@ class DevSession:
             # origin, which takes longer than all the rest.
             if before is not None:
                 self._background.start(before.close())
+        await run.prepare_view()
         self._starter.prepare()
         if self._checks:
             await check_when_quiet(
@@ -290,7 +291,10 @@ class DevSession:
 
     async def _call(self, arguments: dict[str, Any]) -> object:
         self._repeats = 0
-        return await self._make_call(msgspec.convert(arguments, CallRequest))
+        answer = await self._make_call(msgspec.convert(arguments, CallRequest))
+        if self._run is not None:
+            await self._run.prepare_view()
+        return answer
 
     async def _type(self, arguments: dict[str, Any]) -> object:
         call = msgspec.convert(arguments, CallRequest)

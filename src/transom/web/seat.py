@@ -160,6 +160,13 @@ class Seat:
                 stage.gone.show(card, self)
         return channel
 
+    async def prepare_next(self, view_id: str) -> None:
+        """Have the page load the sandbox of the next View, which may be like this one."""
+        key = self.key_of(view_id)
+        stage = self._pages.stage_of(key)
+        if stage is not None and (mounted := stage.mounted(key)) is not None:
+            stage.prepare(key, await self._pages.label(mounted.resource, stage))
+
     async def drive(self, view_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """Read or use a View of this Host in its page: see `DrivesViews`.
 

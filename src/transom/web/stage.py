@@ -228,6 +228,7 @@ class Stage:
         self._listener = listener
         self._on_violation = on_violation or ignore
         self._views: dict[str, MountedView] = {}
+        self._prepared: tuple[str | None, MountedView] | None = None  # with the label of its origin
         self._questions = Questions(self.send)
         self._driving = Driving(self.send)
         self._link: Link | None = None
@@ -267,13 +268,14 @@ class Stage:
         if key in self._views:
             raise UsageError(f"View {resource.view_id} is already on the Stage")
         self.mounts += 1
+        host, number = self._take_prepared(resource, label) or self._new_sandbox(resource, label)
         mounted = MountedView(
             key=key,
             resource=resource,
             owner=owner,
             client=client,
-            host=self.host_of(self.free_label(resource, label)),
-            number=self.sandboxes.next_number(),
+            host=host,
+            number=number,
             title=clean(title, MAX_TITLE),
             channel=ViewChannel(key, lambda: self._link, self.unmount),
             on_violation=self._on_violation,
@@ -285,6 +287,35 @@ class Stage:
             mounted.report_violation("declared", entry)
         self._show(mounted)
         return mounted.channel
+
+    def prepare(self, view_id: str, label: str | None) -> None:
+        """Have the page load the sandbox of the next View, which may be like one that is there.
+
+        `label` is as for `mount`. The next View gets that sandbox only if it has the same rights.
+        """
+        like = self._views.get(view_id)
+        if like is None:
+            return
+        self._take_prepared(like.resource, label)
+        host, number = self._new_sandbox(like.resource, label)
+        sandbox = msgspec.structs.replace(like, key="", owner=None, host=host, number=number)
+        self._prepared = label, sandbox
+        self.sandboxes.add(sandbox)
+        self.send({"do": "prepare", **self._set_policy(sandbox)})
+
+    def _take_prepared(self, resource: UIResource, label: str | None) -> tuple[str, int] | None:
+        """The host and the number of the sandbox that is prepared, if it suits this View."""
+        if self._prepared is None:
+            return None
+        (its_label, sandbox), self._prepared = self._prepared, None
+        self.sandboxes.remove(sandbox)
+        wanted = msgspec.structs.replace(sandbox, resource=resource)
+        self._set_policy(wanted)
+        is_suited = its_label == label and _rights(wanted) == _rights(sandbox)
+        return (sandbox.host, sandbox.number) if is_suited else None
+
+    def _new_sandbox(self, resource: UIResource, label: str | None) -> tuple[str, int]:
+        return self.host_of(self.free_label(resource, label)), self.sandboxes.next_number()
 
     def host_of(self, label: str) -> str:
         """The `Host` of an origin with this label."""
@@ -340,12 +371,6 @@ class Stage:
 
     def _show(self, mounted: MountedView) -> None:
         resource = mounted.resource
-        mounted.page_origin = self.page_origin
-        scheme = urlsplit(self.sandbox).scheme
-        guard = f"{scheme}://{self.host_of(GUARD)}"
-        ancestors = f"{self.page_origin} {guard}" if self.page_origin else "'none'"
-        csp = build_csp(resource.csp, self.csp_mode, ancestors=ancestors, ours=self._own_origins)
-        mounted.csp = f"{csp}; report-uri /csp-report?{mounted.number}"
         self.send(
             {
                 "do": "mount",
@@ -353,16 +378,29 @@ class Stage:
                 "shown": resource.view_id,
                 "title": mounted.title,
                 "client": mounted.client,
-                "origin": f"{scheme}://{mounted.host}",
-                "guard": guard,
-                "number": mounted.number,
+                **self._set_policy(mounted),
                 "server": resource.server,
                 "uri": resource.uri,
                 "html": resource.html,
-                "allow": allow_attribute(resource.permissions),
                 "border": resource.prefers_border is not False,
             }
         )
+
+    def _set_policy(self, mounted: MountedView) -> dict[str, Any]:
+        """Give a sandbox its policy for the page there is now; returns how that page loads it."""
+        resource = mounted.resource
+        mounted.page_origin = self.page_origin
+        scheme = urlsplit(self.sandbox).scheme
+        guard = f"{scheme}://{self.host_of(GUARD)}"
+        ancestors = f"{self.page_origin} {guard}" if self.page_origin else "'none'"
+        csp = build_csp(resource.csp, self.csp_mode, ancestors=ancestors, ours=self._own_origins)
+        mounted.csp = f"{csp}; report-uri /csp-report?{mounted.number}"
+        return {
+            "origin": f"{scheme}://{mounted.host}",
+            "guard": guard,
+            "number": mounted.number,
+            "allow": allow_attribute(resource.permissions),
+        }
 
     def set_name(self, view_id: str, name: str, version: str, title: str = "") -> None:
         """Show a View's own name, and what it calls itself. Both are untrusted."""
@@ -659,6 +697,11 @@ class Stage:
 
 def _shown_tool(name: str, about: str | None) -> dict[str, Any]:
     return {"name": spelled_name(name[:_MAX_TOOL_NAME]), "about": clean(about or "", _MAX_ABOUT)}
+
+
+def _rights(sandbox: MountedView) -> tuple[str, ...]:
+    """What a browser is told of a sandbox when it loads it."""
+    return sandbox.csp, sandbox.page_origin, allow_attribute(sandbox.resource.permissions)
 
 
 def _same(given: str, known: str) -> bool:

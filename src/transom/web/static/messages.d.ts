@@ -33,16 +33,23 @@ export interface Welcome {
     received: number;
     resumed: boolean;
 }
-/** Show a View, in a sandbox at its origin. */
-export interface Mount extends ViewLabel {
-    do: "mount";
+/** The sandbox of a View. */
+export interface SandboxAddress {
     origin: string;
     /** The origin of the guard: see `guard.ts`. */
     guard: string;
     number: number;
+    allow: string;
+}
+/** Load the sandbox that the next View may have: the one that is mounted with its number. */
+export interface Prepare extends SandboxAddress {
+    do: "prepare";
+}
+/** Show a View, in a sandbox at its origin. */
+export interface Mount extends ViewLabel, SandboxAddress {
+    do: "mount";
     uri: string;
     html: string;
-    allow: string;
     border: boolean;
 }
 /** Show that a View is gone, and why. */
@@ -178,7 +185,7 @@ export type Ask = Question & {
     id: number;
 };
 /** Messages for the page of a Stage and for an application's alike. */
-export type ViewMessage = Mount | Gone | Trouble | Marks | Named | Offered | DownloadedFile | Ask | Drive | {
+export type ViewMessage = Prepare | Mount | Gone | Trouble | Marks | Named | Offered | DownloadedFile | Ask | Drive | {
     do: "unmount";
     view: string;
 } | {
