@@ -38,7 +38,14 @@ from transom.types import (
 from transom.web.cards import BY_USER, MAX_REASON, MAX_TITLE, Answer, GoneView, GoneViews, Questions
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.driving import Driving
-from transom.web.mounted_views import GUARD, MountedView, Sandboxes, ViewOwner, Violation
+from transom.web.mounted_views import (
+    GUARD,
+    MountedView,
+    Sandboxes,
+    ShownViews,
+    ViewOwner,
+    Violation,
+)
 from transom.web.page_link import CONTROL, Backlog, Link, LinkLimits, ViewChannel
 from transom.web.view_storage import readable_label
 
@@ -227,8 +234,7 @@ class Stage:
         self._backlog = backlog
         self._listener = listener
         self._on_violation = on_violation or ignore
-        self._views: dict[str, MountedView] = {}
-        self._prepared: tuple[str | None, MountedView] | None = None  # with the label of its origin
+        self._views = ShownViews()
         self._questions = Questions(self.send)
         self._driving = Driving(self.send)
         self._link: Link | None = None
@@ -299,15 +305,15 @@ class Stage:
         self._take_prepared(like.resource, label)
         host, number = self._new_sandbox(like.resource, label)
         sandbox = msgspec.structs.replace(like, key="", owner=None, host=host, number=number)
-        self._prepared = label, sandbox
+        self._views.prepared = label, sandbox
         self.sandboxes.add(sandbox)
         self.send({"do": "prepare", **self._set_policy(sandbox)})
 
     def _take_prepared(self, resource: UIResource, label: str | None) -> tuple[str, int] | None:
         """The host and the number of the sandbox that is prepared, if it suits this View."""
-        if self._prepared is None:
+        if self._views.prepared is None:
             return None
-        (its_label, sandbox), self._prepared = self._prepared, None
+        (its_label, sandbox), self._views.prepared = self._views.prepared, None
         self.sandboxes.remove(sandbox)
         wanted = msgspec.structs.replace(sandbox, resource=resource)
         self._set_policy(wanted)
