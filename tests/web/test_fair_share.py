@@ -173,7 +173,7 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
 async def test_the_flood_of_one_user_waits_and_loses_nothing_and_another_user_does_not_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    flood = 300
+    flood = 100
     async with (
         asyncio.timeout(ENOUGH),
         site(users=UserLimits(max_share=0.04, show_within=30)) as shop,
