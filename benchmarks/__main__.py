@@ -185,7 +185,9 @@ def main() -> int:
         "--quick", action="store_true", help="less than a minute: fewer rows, seen for less long"
     )
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
-    parser.add_argument("--write", action="store_true", help="write docs/performance.md as well")
+    parser.add_argument(
+        "--write", action="store_true", help="write docs/performance.md; with --only, its rows"
+    )
     options = parser.parse_args()
     if options.quick:
         options.seconds, options.rounds = min(options.seconds, 0.2), 3
@@ -226,7 +228,7 @@ def main() -> int:
         found = {"versions": page.versions(), "rows": rows, "growth": growth}
         options.json.write_text(json.dumps(found, indent=2) + "\n")
     if options.write:
-        page.write(lines, growth)
+        page.write(lines, growth, whole=options.only == everything)
     return 1 if any(line.ok is False for line in lines) else 0
 
 

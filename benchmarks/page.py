@@ -84,13 +84,15 @@ def versions() -> dict[str, str]:
     return found
 
 
+def _row(line: Any) -> str:
+    *shown, budget = cells(line)
+    mark = {None: "", True: ", met", False: ", **missed**"}[line.ok]
+    return "| " + " | ".join([*shown, budget + mark]) + " |"
+
+
 def _table(lines: Sequence[Any]) -> str:
-    rows = ["| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
-    for line in lines:
-        *shown, budget = cells(line)
-        mark = {None: "", True: ", met", False: ", **missed**"}[line.ok]
-        rows.append("| " + " | ".join([*shown, budget + mark]) + " |")
-    return "\n".join(rows)
+    head = ["| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
+    return "\n".join(head + [_row(line) for line in lines])
 
 
 def _growth_table(growth: Growth) -> str:
@@ -142,15 +144,14 @@ def plot(growth: Growth) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def readme_table(lines: Sequence[Any]) -> str:
-    """The lines that the README shows."""
+def readme_table(page: str) -> str:
+    """The lines of the page that the README shows."""
     rows = ["| what | Transom | beside | ratio | budget |", "| --- | --- | --- | --- | --- |"]
-    for line in lines:
-        if (line.name, line.against) in _CHOSEN:
-            name, figure, against, theirs, ratio, _, _, budget = cells(line)
+    for about, row in _rows(page).items():
+        if about in _CHOSEN:
+            what, figure, against, theirs, ratio, _, _, budget = _split(row)
             beside = f"{against} {theirs}".strip()
-            mark = {None: "", True: ", met", False: ", **missed**"}[line.ok]
-            rows.append(f"| {name} | {figure} | {beside} | {ratio} | {budget}{mark} |")
+            rows.append(f"| {what} | {figure} | {beside} | {ratio} | {budget} |")
     return "\n".join(rows)
 
 
@@ -160,8 +161,9 @@ def text(lines: Sequence[Any], growth: Growth, measured_with: Mapping[str, str])
     peers = "\n".join(f"- **{name}**: {how}." for name, how in CONFIGURED.items())
     return f"""# Performance
 
-Written by `make bench ARGS=--write`, from one run; measured with {used}. Absolute figures differ
-from machine to machine: read the ratios. `make bench ARGS=--quick` takes less than a minute.
+Written by `make bench ARGS=--write`; measured with {used}. Absolute figures differ from machine to
+machine: read the ratios, each of which is from one run. `make bench ARGS="--only dev --write"`
+measures some rows again, `make bench ARGS=--quick` takes less than a minute.
 
 {_table(lines)}
 
@@ -205,13 +207,36 @@ many tools in one View, in the host's process (the Views are in memory).
 """
 
 
-def write(lines: Sequence[Any], growth: Growth) -> None:
-    """Write the page, its picture, and the README's part."""
-    PAGE.write_text(text(lines, growth, versions()))
-    if growth:
+_ROWS = re.compile(r"^\| what \|.*?\n\n", re.MULTILINE | re.DOTALL)
+
+
+def _rows(page: str) -> dict[tuple[str, str], str]:
+    """The rows of the page's table, by what they are about."""
+    table = _ROWS.search(page)
+    assert table is not None, "there is no table on the page"
+    return {(_split(row)[0], _split(row)[2]): row for row in table[0].splitlines() if row}
+
+
+def _split(row: str) -> list[str]:
+    return [cell.strip() for cell in row.split("|")[1:-1]]
+
+
+def replace_rows(page: str, lines: Sequence[Any]) -> str:
+    """The page with these rows in the place of those about the same; new ones come last."""
+    rows = _rows(page) | {(line.name, line.against): _row(line) for line in lines}
+    return _ROWS.sub(lambda _: "\n".join(rows.values()) + "\n\n", page, count=1)
+
+
+def write(lines: Sequence[Any], growth: Growth, *, whole: bool) -> None:
+    """Write the page with its picture, or only these rows of it, and the README's part."""
+    if whole:
+        page = text(lines, growth, versions())
         PLOT.write_text(plot(growth))
+    else:
+        page = replace_rows(PAGE.read_text(), lines)
+    PAGE.write_text(page)
     readme = ROOT / "README.md"
     before = readme.read_text()
-    inside = f"{BEGIN}\n\n{readme_table(lines)}\n\n{END}"
+    inside = f"{BEGIN}\n\n{readme_table(page)}\n\n{END}"
     part = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
     readme.write_text(part.sub(lambda _: inside, before))

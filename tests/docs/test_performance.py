@@ -28,6 +28,18 @@ def test_a_page_says_what_was_met_and_missed_and_with_what_it_was_measured() -> 
     assert "| a call, so many Views | 20 | 21 | 25 |" in text
 
 
+def test_rows_that_are_measured_again_take_the_place_of_the_old_and_new_ones_come_last() -> None:
+    before = page.text(LINES, GROWTH, {"Python": "3.11"})
+    assert page.replace_rows(before, []) == before
+    again = LINES[1]._replace(ours=20.0, ok=True)
+    new = LINES[1]._replace(name="end")
+    after = page.replace_rows(before, [again, new]).splitlines()
+    assert "| start | 20 ms | bare |  |  |  |  | <= 30 ms, met |" in after
+    changed = [line for line in after if line not in before.splitlines()]
+    assert [line.split(" | ")[0] for line in changed] == ["| start", "| end"]
+    assert "| validated tool call | 50,000 /s |" in page.readme_table(before)
+
+
 def test_the_growth_is_a_picture_with_a_line_for_each_thing() -> None:
     picture = ET.fromstring(page.plot(GROWTH))  # noqa: S314 - it is our own
     lines = picture.findall("{http://www.w3.org/2000/svg}polyline")
