@@ -106,6 +106,7 @@ async def huge(browser: Chromium, count: int) -> None:
         assert (await view.act(first["ref"], "click"))["done"] is True
 
 
+@pytest.mark.nightly
 async def test_a_page_of_any_size_is_read_within_bounds(browser: Chromium) -> None:
     await huge(browser, 30_000)
 

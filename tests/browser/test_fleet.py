@@ -70,6 +70,7 @@ async def answers(worker: Worker, user: str, tool: str, wanted: str) -> dict[str
     return await until(look)
 
 
+@pytest.mark.nightly
 async def test_the_page_the_host_and_the_agent_are_on_three_workers(
     fleet: Fleet, context: BrowserContext
 ) -> None:

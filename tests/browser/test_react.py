@@ -34,9 +34,10 @@ async def until_listed(host: Host, name: str) -> Any:
         changed.clear()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "alias",
-    [pytest.param((), id="theirs", marks=pytest.mark.nightly), pytest.param(OURS, id="ours")],
+    [pytest.param((), id="theirs"), pytest.param(OURS, id="ours")],
 )
 async def test_a_page_written_for_their_hooks_runs_in_our_host_with_theirs_and_with_ours(
     browser: Chromium, alias: tuple[str, ...]

@@ -153,6 +153,7 @@ async def test_what_a_view_stores_lasts_when_the_browser_is_started_again(tmp_pa
     assert seen == ["nothing", "page 7"]
 
 
+@pytest.mark.nightly
 async def test_nothing_lasts_where_that_is_wanted(user: User) -> None:
     origins: set[str] = set()
     for _ in range(2):
@@ -174,6 +175,7 @@ async def test_views_of_servers_that_cannot_be_told_apart_have_origins_of_their_
         assert await origin(await show(host)) != await origin(await show(host))
 
 
+@pytest.mark.nightly
 async def test_a_port_that_is_taken_is_said_and_views_are_shown_all_the_same(
     user: User, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -318,6 +320,7 @@ async def test_a_closed_view_can_be_opened_again_with_its_input_and_result(
         await user.page.get_by_text("Nothing is open").wait_for()
 
 
+@pytest.mark.nightly
 async def test_views_of_an_earlier_run_can_be_opened_again_where_they_were(
     user: User,
 ) -> None:

@@ -32,7 +32,11 @@ EDITOR = """
 """
 
 
-ZODS = ("zod", "zod-3", "zod-3/v4", "zod-4.0", "zod-4.1")
+ZODS = [
+    "zod",
+    "zod-3",
+    *(pytest.param(name, marks=pytest.mark.nightly) for name in ("zod-3/v4", "zod-4.0", "zod-4.1")),
+]
 
 
 def page_of(sample: str, zod: str = "zod") -> str:

@@ -219,7 +219,10 @@ CONVERTED = {
 }
 
 
-@pytest.mark.parametrize("name", CONVERTED)
+@pytest.mark.parametrize(
+    "name",
+    ["zod3", *(pytest.param(name, marks=pytest.mark.nightly) for name in [*CONVERTED][1:])],
+)
 async def test_what_is_given_beside_them_is_the_way_out(context: BrowserContext, name: str):
     script = f"""
       const app = make();

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "doctor.md").read_text()
 
 
+@pytest.mark.nightly
 @pytest.mark.processes
 def test_the_first_line_is_the_answer_as_the_page_shows_it(tmp_path, monkeypatch):
     shutil.copytree(FILES / "doctor.md", tmp_path, dirs_exist_ok=True)

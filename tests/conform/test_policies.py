@@ -56,7 +56,10 @@ async def browser() -> AsyncIterator[HeadlessRenderer]:
         yield renderer
 
 
-async def check(browser: HeadlessRenderer, name: str) -> None:
+@pytest.mark.nightly
+@pytest.mark.processes
+@pytest.mark.parametrize("name", POLICIES)
+async def test_a_broken_policy_is_reported_for_that_alone(browser: HeadlessRenderer, name: str):
     """All else holds, in a browser too."""
     async with browser.seat() as seat:
         renderer = OtherPolicy(seat, POLICIES[name])
@@ -65,15 +68,3 @@ async def check(browser: HeadlessRenderer, name: str) -> None:
     assert failed == sorted(POLICIES[name].expect)
     skipped = {each.id for each in report.verdicts if each.outcome == "skip"}
     assert skipped <= {"permissions-stated"}
-
-
-@pytest.mark.processes
-async def test_a_host_with_a_broken_policy_is_reported_for_that_alone(browser: HeadlessRenderer):
-    await check(browser, "loads-anything")
-
-
-@pytest.mark.nightly
-@pytest.mark.processes
-@pytest.mark.parametrize("name", POLICIES)
-async def test_every_broken_policy_is_reported_for_that_alone(browser: HeadlessRenderer, name: str):
-    await check(browser, name)

@@ -350,6 +350,7 @@ async def test_of_much_progress_the_last_is_shown_and_a_result_that_is_not_valid
         assert failed["error"] == "Invalid value 'odd'"
 
 
+@pytest.mark.nightly
 @pytest.mark.processes
 async def test_a_broken_file_is_shown_until_a_save_fixes_it_and_a_server_that_ends_comes_back(
     tmp_path: Path,

@@ -10,7 +10,7 @@ from tests.examples.conftest import Open
 from tests.examples.driving import enum, tools_when
 from transom.testing import OpenedView
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="session")

@@ -51,17 +51,13 @@ what was wrong: nothing but this says so, and then the next call works."""
 CASES = [case for case in product(WHO, FAULTS, WHEN) if case[:2] not in MEANINGLESS]
 IN_SHORT = {
     ("server", "killed", "while opening"),
-    ("server", "hung", "in a call"),
-    ("server", "half-closed", "in a call"),
     ("server", "garbage", "idle"),
     ("browser", "killed", "in a call"),
     ("page", "hung", "in a call"),
     ("page", "half-closed", "while opening"),
-    ("page", "garbage", "in a call"),
     ("gateway", "killed", "in a call"),
     ("gateway", "slow", "while opening"),
     ("client", "half-closed", "in a call"),
-    ("client", "hung", "idle"),
 }
 
 

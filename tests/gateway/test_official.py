@@ -95,11 +95,9 @@ async def tools_of(client: Raw) -> dict[str, Any]:
     return {tool["name"]: tool for tool in (await client.ask("tools/list"))["tools"]}
 
 
+@pytest.mark.nightly
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name == "debug" else pytest.mark.nightly) for name in SERVERS],
-)
+@pytest.mark.parametrize("name", SERVERS)
 async def test_an_official_servers_view_opens_and_its_tools_are_called(
     name: str, screen: SharedDisplay
 ) -> None:

@@ -103,10 +103,8 @@ async def gateway_over_http() -> AsyncIterator[str]:
         yield url
 
 
-@pytest.mark.parametrize(
-    ("mode", "version"),
-    [("auto", "2026-07-28"), pytest.param("legacy", "2025-11-25", marks=pytest.mark.nightly)],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
 async def test_the_sdk_client_gets_the_same_behind_the_gateway(mode: str, version: str):
     async with gateway_over_http() as url:
         direct, *through = await asyncio.gather(

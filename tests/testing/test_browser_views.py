@@ -96,11 +96,8 @@ def run(pytester: pytest.Pytester, browser: KeptBrowser):
     return run
 
 
-@pytest.mark.parametrize(
-    "in_process",
-    [True, pytest.param(False, marks=pytest.mark.nightly)],
-    ids=["here", "as they are"],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("in_process", [True, False], ids=["here", "as they are"])
 def test_the_tests_in_the_documentation_pass(
     run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, in_process: bool
 ):
@@ -150,6 +147,7 @@ def test_a_page_is_used_as_its_user_and_its_model_do_in_one_browser(run, browser
     assert browser.started <= before + 1
 
 
+@pytest.mark.nightly
 def test_tests_on_other_event_loops_use_the_same_browser(run, browser: KeptBrowser):
     done = run("""
         import asyncio
