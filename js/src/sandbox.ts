@@ -29,10 +29,11 @@ import {
 } from "./problems.js";
 
 const INTRODUCED_WITHIN = 3000; // milliseconds that the next document of the View has to do so
-const CONNECTS_WITHIN = 2000; // milliseconds that a page has to connect, once loaded, if a script of it failed
+const CONNECTS_WITHIN = 3000; // milliseconds that a page has to connect, once loaded, if a script of it failed
 const MAX_SOURCE = 500; // characters of the address of a script
 const MAX_REQUESTS = 256; // of the View, as its host takes
 const ALIVE = "transom-alive";
+const UNCONNECTED = "transom/notifications/unconnected";
 // Of this window: the View could replace those of its own.
 // eslint-disable-next-line @typescript-eslint/unbound-method -- they are called with a window
 const { addEventListener: listen, dispatchEvent: dispatch } = EventTarget.prototype;
@@ -114,8 +115,6 @@ function start(stage: string): void {
   problems._sendTo(({ source, line, column, ...problem }) => {
     const place = source ? { source: asText(source).slice(0, MAX_SOURCE), line, column } : {};
     notify("transom/notifications/problem", { ...problem, ...place });
-    hasFailed ||= mayKeepFromConnecting(problem);
-    expectConnection();
   });
 
   // --- whether the page will connect. One that has loaded, and of which a script failed, does so
@@ -129,7 +128,7 @@ function start(stage: string): void {
     clearTimeout(connecting);
     if (!isLoaded || !hasFailed) return;
     connecting = setTimeout(() => {
-      if (!isIntroduced) notify("transom/notifications/unconnected", {});
+      if (!isIntroduced) notify(UNCONNECTED, {});
     }, CONNECTS_WITHIN);
   }
 
@@ -138,6 +137,8 @@ function start(stage: string): void {
     if (isWatched(view)) return;
     watchEvents(view, (...found) => {
       problems._add(...found);
+      hasFailed ||= mayKeepFromConnecting(found[0], asText(found[1]));
+      expectConnection();
       return true; // when there were too many, the page does not go on either
     });
     watchConsole(view, (text) => {
@@ -200,7 +201,7 @@ function start(stage: string): void {
       }
     } else if (source && source === inner?.contentWindow && origin === location.origin) {
       if (methodOf(data) === "ui/initialize") onIntroduced(inner);
-      if (isAboutSandbox(data)) return;
+      if (isAboutSandbox(data) || methodOf(data) === UNCONNECTED) return; // not for it to say
       if (methodOf(data) !== undefined) noteRequest(data);
       toStage(data);
     }

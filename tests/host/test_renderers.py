@@ -384,10 +384,19 @@ async def test_a_page_that_fails_before_it_connects_is_not_waited_for(
         assert problems == [message]
 
 
-async def test_a_page_that_lacks_a_picture_has_all_its_time(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("blocked", "img-src blocked https://example.com/logo.png"),
+        ("blocked", "script-src blocked eval"),
+        ("error", "ResizeObserver loop completed with undelivered notifications."),
+    ],
+)
+async def test_a_page_with_a_problem_that_stops_no_script_has_all_its_time(
+    kind: str, message: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("transom.host.view._RECOVERS_WITHIN", 0)
-    blocked = Throwing("blocked", "img-src blocked https://example.com/logo.png")
-    async with Host(renderer=blocked, open_timeout=0.1) as host:
+    async with Host(renderer=Throwing(kind, message), open_timeout=0.1) as host:
         await host.add_server("orders", shop())
         result = await host.call_tool("show_orders")
         assert "not initialised within 0.1 s" in result.meta["transom/view"]["error"]

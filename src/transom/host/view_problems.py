@@ -14,12 +14,16 @@ _MAX_MESSAGE = 2000
 _MAX_TOOL = 128
 _MAX_SOURCE = 500
 _FRAME = re.compile(r"(?:^|[\s(@])([^\s()@]{1,500}):(\d{1,7}):(\d{1,7})\)?$", re.MULTILINE)
+# What browsers report of pages that go on: a layout that took two turns, and a try of `eval`.
+_HARMLESS = re.compile(r"ResizeObserver loop |script-src\S* blocked eval$")
 _LIBRARY = 1000  # columns that nobody writes: code of a library, in one line
 _MAX_PROBLEMS = 1000  # of one View, however often its page is loaded
 
 
 def may_keep_from_connecting(problem: ViewProblem) -> bool:
-    """Whether this may be why a page never connects: a script that failed, or was not loaded."""
+    """Whether this may be why a page never connects: a script that failed, or was blocked."""
+    if _HARMLESS.match(problem.message):
+        return False
     blocked = problem.kind == "blocked" and problem.message.startswith("script-src")
     return blocked or problem.kind in ("error", "rejection")
 
