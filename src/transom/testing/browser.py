@@ -3,7 +3,8 @@
 1. All tests share one Chromium, until the session ends.
 2. Playwright belongs to one event loop. Tests that run on the plugin's own loop share its
    connection to that Chromium. A test on a loop of another plugin, where its async fixtures are,
-   has a connection of its own, and there is no other meanwhile: a page waits for all of them.
+   has a connection of its own. The plugin's is closed meanwhile: a new page starts only when
+   every connection has taken note of it.
 3. Nothing is started for a test whose Views are all in Python.
 """
 

@@ -319,7 +319,7 @@ class OpenedView:
 
     async def _steady_picture(self) -> bytes:
         """A picture when the page has drawn itself in the size that it wanted, and rests."""
-        for _ in range(2):  # the page tells its size once it is drawn, and is drawn anew
+        for _ in range(2):  # a page that is drawn tells its size, and is drawn again in that
             await self.page.evaluate(_DRAWN)
             await self.settle()
         picture = await self.screenshot()

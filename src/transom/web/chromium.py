@@ -114,7 +114,10 @@ def chromium_environment(profile: Path) -> Mapping[str, str]:
 
 
 def chromium_arguments() -> list[str]:
-    """The command-line switches of Chromium. Its process sandbox does not work for root."""
+    """The command-line switches of Chromium. Its process sandbox does not work for root.
+
+    Playwright switches that sandbox off for everybody, unless it is told otherwise.
+    """
     return [*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])]
 
 
