@@ -8,7 +8,7 @@ import { DRIVE, type Drive, type PageMessage, type SandboxDrive } from "./messag
 const SHOWN_FOR = 6000; // milliseconds
 const MAX_ANSWER = 256 * 1024; // characters, as the host takes
 /** What can be asked for while the user has control. */
-const HARMLESS = ["look", "mark", "cover"];
+const HARMLESS = ["look", "mark", "cover", "alive"];
 const TAKEN = "The user has taken control of the View";
 
 type Own = Extract<PageMessage, { do: "driven" | "control" }>;
@@ -18,6 +18,8 @@ type WithoutView<Message> = Message extends unknown ? Omit<Message, "view"> : ne
 export interface UsedView {
   /** Pass a message to its sandbox. */
   post: (message: unknown) => void;
+  /** Whether its page is in the sandbox. */
+  isFilled: () => boolean;
   notify: (message: WithoutView<Own>) => void;
   /** What is shown in the caption has changed. */
   onShown: () => void;
@@ -45,7 +47,11 @@ export class AgentUse {
   }
 
   drive({ id, request }: Drive): void {
-    this.#show();
+    if (request.op !== "alive") this.#show();
+    else if (!this.#view.isFilled()) {
+      this.#answer(id, "{}"); // there is nothing that could be in a loop
+      return;
+    }
     if (this.#isTaken && !HARMLESS.includes(request.op)) {
       this.#answer(id, JSON.stringify({ problem: "unfit", detail: TAKEN }));
       return;

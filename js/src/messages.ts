@@ -188,7 +188,7 @@ export interface Drive {
   do: "drive";
   view: string;
   id: number;
-  request: DriveRequest;
+  request: DriveRequest | Probe;
 }
 
 export type Ask = Question & { do: "ask"; id: number };
@@ -320,7 +320,7 @@ export interface SandboxedView {
 
 export interface SandboxDrive {
   id: number;
-  request: DriveRequest;
+  request: DriveRequest | Probe;
 }
 
 export interface SandboxDriven {
@@ -380,6 +380,11 @@ export type DriveRequest =
   | { op: "settle" }
   | { op: "cover"; on: boolean }
   | { op: "mark"; ref?: string | null };
+
+/** Answer at once: what is in an endless loop does not. */
+export interface Probe {
+  op: "alive";
+}
 
 /** The method of what may be a message of JSON-RPC: a stranger has posted it. */
 export const methodOf = (data: unknown): unknown =>

@@ -178,10 +178,12 @@ function start(stage: string): void {
   }
 
   async function drive({ id, request }: SandboxDrive): Promise<void> {
-    let answer: string;
+    let answer = "{}";
     try {
-      const answerTo = await (driver ??= loadDriver());
-      answer = await answerTo(request, view);
+      if (request.op !== "alive") {
+        const answerTo = await (driver ??= loadDriver());
+        answer = await answerTo(request, view);
+      }
     } catch (error) {
       answer = asJson({ error: asText(error).slice(0, MAX_SOURCE) })!;
     }

@@ -189,6 +189,7 @@ export class View extends HTMLElement {
     };
     const use = new AgentUse(this.#shown, {
       post: this.post.bind(this),
+      isFilled: () => Boolean(this.window?.length),
       notify: (message) => {
         this.agent.notify({ view, ...message });
       },

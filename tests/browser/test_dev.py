@@ -197,6 +197,33 @@ async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
     assert problems == []
 
 
+LOOP = 'console.log("loops"); for (;;);'
+LOOPS = [f"{LOOP} app.connect();", f"app.connect().then(() => {{ {LOOP} }});"]
+
+
+@pytest.mark.nightly  # beside an endless loop, all takes long
+async def test_a_view_in_an_endless_loop_comes_back_when_the_author_saves_the_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with developed(tmp_path, monkeypatch) as (user, session):
+        page, stage = user.page, session.page.stage
+        await call_show(page, "First")
+        host = stage.mounted(stage.views[0]).host
+        for number, loop in enumerate(LOOPS):
+            async with page.expect_console_message(lambda message: message.text == "loops"):
+                save(tmp_path / "page.html", PAGE.replace("app.connect();", loop))
+            save(tmp_path / "page.html", PAGE.replace("<h1>One", f"<h1>Mended {number}"))
+            await expect(view_in(page).locator("h1")).to_have_text(f"Mended {number}")
+            await expect(view_in(page).locator("#input")).to_contain_text("First")
+
+        # What it has stored is there again, once the page in the loop is gone for a while.
+        while stage.sandboxes.is_stuck(host):  # noqa: ASYNC110 - there is no event for that
+            await asyncio.sleep(0.05)
+        save(tmp_path / "page.html", PAGE.replace("<h1>One", "<h1>Next"))
+        await expect(view_in(page).locator("h1")).to_have_text("Next")
+        await expect(view_in(page).locator("#kept")).to_have_text("kept this")
+
+
 async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from transom.errors import ChannelClosed, Refused, TransomError, UsageError
 from transom.host.grants import Grant
 from transom.host.ui_resource import UIResource
 from transom.web.cards import GoneView
-from transom.web.mounted_views import ViewOwner, Violation
+from transom.web.mounted_views import MountedView, ViewOwner, Violation
 from transom.web.page_link import LinkLimits
 from transom.web.stage import Stage
 from transom.web.stage_server import StageServer
@@ -249,6 +249,40 @@ async def test_a_prepared_sandbox_is_the_next_views_if_that_has_the_same_rights(
         third = stage.mounted("third")
         assert third is not None
         assert third.number not in (first.number, second.number)
+
+
+async def test_no_view_gets_the_origin_of_one_in_an_endless_loop_until_that_is_gone_for_a_while(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(key: str) -> MountedView:
+        stage.mount(view(), key=key, label="orders-abc")
+        mounted = stage.mounted(key)
+        assert mounted is not None
+        return mounted
+
+    first = shown("first")
+    stage.prepare("first", "orders-abc")
+    prepared = stage.sandboxes.find(first.host)
+    assert prepared is not None
+    assert prepared is not first
+    stage.avoid_origin("nobody")
+    stage.avoid_origin("first")
+    second = shown("second")
+    assert second.host != first.host
+    assert second.number != prepared.number
+    stage.prepare("second", "orders-abc")  # a later View would have that origin, too
+    assert stage.sandboxes.find(first.host) is first
+    assert shown("third").host not in (first.host, second.host)
+    stage.unmount("first")
+    assert shown("fourth").host != first.host  # a browser lets a page finish
+
+    monkeypatch.setattr("transom.web.mounted_views._ENDS_WITHIN", 0.0)
+    monkeypatch.setattr(stage.sandboxes, "_ending", {})
+    fifth = shown("fifth")
+    assert fifth.host == first.host
+    stage.avoid_origin("fifth")
+    stage.unmount("fifth")
+    assert shown("sixth").host == first.host
 
 
 def _less_csp(_: Stage, given: dict[str, Any]) -> None:

@@ -46,6 +46,7 @@ from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
 from transom.web.mounted_views import MISSING, Violation
 from transom.web.renderers import BrowserRenderer, open_in_browser
+from transom.web.seat import Seat
 
 if TYPE_CHECKING:
     from transom.cli.options import OpenOptions
@@ -503,6 +504,8 @@ class OpenCommand:
             finally:
                 await stop(changed)
             self._event("changed", files=[str(file.relative_to(folder)) for file in files])
+            if isinstance(renderer := self._host.renderer, Seat):
+                await renderer.avoid_stuck()
             with suppress(TransomError):  # it may not have come up
                 await self._host.remove_server(name)
 

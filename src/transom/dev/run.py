@@ -169,6 +169,10 @@ class ServerRun:
         if self._view is not None and self._view.takes_calls:
             await self._seat.prepare_next(self._view.id)
 
+    async def avoid_stuck(self) -> None:
+        """Have the next Views, also of other runs, load in spite of one in an endless loop."""
+        await self._seat.avoid_stuck()
+
     # --- calls -------------------------------------------------------------------------------
 
     async def call(

@@ -206,7 +206,8 @@ class DevSession:
             self._timeout,
         )
         try:
-            await run.start(self._starter.target)
+            looking = () if self._run is None else (self._run.avoid_stuck(),)
+            await asyncio.gather(run.start(self._starter.target), *looking)
         except asyncio.CancelledError:
             await run.close()
             raise

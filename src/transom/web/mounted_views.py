@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import count
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ GUARD = "guard"
 """The label of the guards' origin: see `js/src/guard.ts`. Labels of Views have a `-` in them."""
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
+_ENDS_WITHIN = 3.0  # seconds that a browser lets a page which was removed finish: one, if not busy
 
 
 MISSING = "missing"
@@ -87,6 +89,8 @@ class MountedView(msgspec.Struct, eq=False, kw_only=True):
     violations: int = 0
     taken: bool = False
     """Whether the user has taken control: the model may look at it, and does nothing in it."""
+    is_stuck: bool = False
+    """Whether its page is in an endless loop: see `Stage.avoid_origin`."""
 
     def report_violation(self, directive: str, blocked: str, source: str = "") -> None:
         """It tried something that its policy does not allow."""
@@ -114,6 +118,7 @@ class Sandboxes:
     def __init__(self) -> None:
         self._views: dict[str, list[MountedView]] = {}
         self._numbers = count(1)
+        self._ending: dict[str, float] = {}  # by `Host`, until when its process may be there
 
     def next_number(self) -> int:
         """A number that no other View has, on any Stage."""
@@ -129,6 +134,11 @@ class Sandboxes:
             return None
         return next((each for each in reversed(views) if str(each.number) == number), views[-1])
 
+    def is_stuck(self, host: str) -> bool:
+        """Whether pages of this `Host` would wait for an endless loop: they share a process."""
+        there = any(each.is_stuck for each in self._views.get(host, ()))
+        return there or time.monotonic() < self._ending.get(host, 0.0)
+
     def add(self, mounted: MountedView) -> None:
         """Serve the sandbox of a View."""
         self._views.setdefault(mounted.host, []).append(mounted)
@@ -139,3 +149,7 @@ class Sandboxes:
         views.remove(mounted)
         if not views:
             del self._views[mounted.host]
+        if mounted.is_stuck:
+            now = time.monotonic()
+            self._ending = {host: end for host, end in self._ending.items() if end > now}
+            self._ending[mounted.host] = now + _ENDS_WITHIN

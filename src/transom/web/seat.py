@@ -49,6 +49,7 @@ SaveFile = Callable[[str, bytes], Awaitable[None]]
 
 _MARK = "~"  # never part of a Host's own id of a View
 _MAX_CLIENT = 60
+_ANSWERS_WITHIN = 1.0  # seconds that the page of a View has which is in no endless loop
 _MAX_ARGUMENTS = 20_000  # characters that a card shows; its user has to scroll to their end
 
 
@@ -166,6 +167,23 @@ class Seat:
         stage = self._pages.stage_of(key)
         if stage is not None and (mounted := stage.mounted(key)) is not None:
             stage.prepare(key, await self._pages.label(mounted.resource, stage))
+
+    async def avoid_stuck(self) -> None:
+        """Have the next Views avoid the origins of those whose pages are in an endless loop."""
+        views = () if self._host is None else self._host.views
+        await asyncio.gather(*(self._avoid_if_stuck(view_id) for view_id in views))
+
+    async def _avoid_if_stuck(self, view_id: str) -> None:
+        key = self.key_of(view_id)
+        stage = self._pages.stage_of(key)
+        if stage is not None:
+            try:
+                async with asyncio.timeout(_ANSWERS_WITHIN):
+                    await stage.drive(key, {"op": "alive"})
+            except TimeoutError:
+                stage.avoid_origin(key)
+            except TransomError:
+                pass  # it is on no page
 
     async def drive(self, view_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """Read or use a View of this Host in its page: see `DrivesViews`.
@@ -305,6 +323,7 @@ class Seat:
         if view is not None and view.opening is not None:
             await asyncio.wait([view.opening])  # it is about to fail, and can be reopened then
         elif view is not None and view.state in (BUSY, GONE):
+            await self._avoid_if_stuck(view.id)
             await view.close("the user reloaded it")
         await host.reopen(key.removesuffix(self.mark))
 

@@ -300,7 +300,7 @@ class Stage:
         `label` is as for `mount`. The next View gets that sandbox only if it has the same rights.
         """
         like = self._views.get(view_id)
-        if like is None:
+        if like is None or (label and self.sandboxes.is_stuck(self.host_of(label))):
             return
         self._take_prepared(like.resource, label)
         host, number = self._new_sandbox(like.resource, label)
@@ -308,6 +308,17 @@ class Stage:
         self._views.prepared = label, sandbox
         self.sandboxes.add(sandbox)
         self.send({"do": "prepare", **self._set_policy(sandbox)})
+
+    def avoid_origin(self, view_id: str) -> None:
+        """Let no View have the origin of this one, until a while after it is gone.
+
+        For one whose page is in an endless loop: a browser has one process for all pages of an
+        origin, so that no other would ever load there.
+        """
+        mounted = self._views.get(view_id)
+        if mounted is not None:
+            mounted.is_stuck = True
+            self._take_prepared(mounted.resource, None)
 
     def _take_prepared(self, resource: UIResource, label: str | None) -> tuple[str, int] | None:
         """The host and the number of the sandbox that is prepared, if it suits this View."""
@@ -331,9 +342,9 @@ class Stage:
         """The label of a View's origin: the given one, or a new one that is used once.
 
         A new one for None, and if a View with other rights has that origin now: Views that share an
-        origin share their rights.
+        origin share their rights. And if it is to be avoided.
         """
-        if label is not None:
+        if label is not None and not self.sandboxes.is_stuck(self.host_of(label)):
             there = self.sandboxes.find(self.host_of(label))
             rights = resource.csp, resource.permissions
             if there is None or (there.resource.csp, there.resource.permissions) == rights:

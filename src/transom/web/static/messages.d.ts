@@ -178,7 +178,7 @@ export interface Drive {
     do: "drive";
     view: string;
     id: number;
-    request: DriveRequest;
+    request: DriveRequest | Probe;
 }
 export type Ask = Question & {
     do: "ask";
@@ -358,7 +358,7 @@ export interface SandboxedView {
 }
 export interface SandboxDrive {
     id: number;
-    request: DriveRequest;
+    request: DriveRequest | Probe;
 }
 export interface SandboxDriven {
     id: number;
@@ -405,6 +405,10 @@ export type DriveRequest = Look | (Action & {
     op: "mark";
     ref?: string | null;
 };
+/** Answer at once: what is in an endless loop does not. */
+export interface Probe {
+    op: "alive";
+}
 /** The method of what may be a message of JSON-RPC: a stranger has posted it. */
 export declare const methodOf: (data: unknown) => unknown;
 /** Whether a message is about the sandbox itself, and so neither for the View nor for its host. */
