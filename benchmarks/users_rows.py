@@ -2,7 +2,7 @@
 
 Two users have pages in processes of their own, without a browser, so that this process does what a
 worker does and nothing else. The pages of the first flood; an agent calls a tool of the second
-user's View, one call after the other.
+user's View, one call after the other. In a chain, each answer starts the next call.
 
     python -m benchmarks.users_rows
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import struct
 import sys
 import threading
@@ -38,6 +39,9 @@ FLOODS = {
     '{{"name":"song","arguments":{{}}}}}}',
     "its page's messages": '{{"do":"surroundings","value":{{"theme":"dark","locale":"{}"}}}}',
 }
+CHAINS = {f"{n} chain{'s'[: n > 1]} of calls": n for n in (1, 4, 16, 64)}
+ANSWER = re.compile(r'\{"jsonrpc":"2.0","id":(-\d+),"result"')
+CALL = FLOODS["calls of its server"]
 INTRODUCTION = {
     "jsonrpc": "2.0",
     "id": "first",
@@ -64,6 +68,7 @@ class FloodingPage:
         self._socket.send('{"token":"","page":null,"received":0}')
         self._socket.recv()
         self._writing = threading.Lock()
+        self._counting = threading.Lock()
         self.sent = 0
         self.arrived = threading.Condition()
         self.acknowledged = 0
@@ -92,10 +97,12 @@ class FloodingPage:
         """Acknowledge what arrives."""
         received = acknowledged = 0
         for text in self._socket:
-            head, newline, _ = str(text).partition("\n")
+            head, newline, message = str(text).partition("\n")
             number = int(head.partition(" ")[0])
             if newline:
                 received = number
+                if self.kind in CHAINS and (answered := ANSWER.match(message)):
+                    self._call(answered[1])
             else:
                 with self.arrived:
                     self.acknowledged = number
@@ -113,6 +120,16 @@ class FloodingPage:
             first, self.sent = self.sent + 1, self.sent + BATCH
             numbers = range(first, first + BATCH)
             self._write(*(f"{number} {to}\n{text.format(number)}" for number in numbers))
+
+    def start_chains(self) -> None:
+        """Begin that many calls; the answer of each starts the next one."""
+        for number in range(CHAINS.get(self.kind, 0)):
+            self._call(f"-{number + 1}")
+
+    def _call(self, chain: str) -> None:
+        with self._counting:
+            self.sent += 1
+            self._write(f"{self.sent} {self.view}\n{CALL.format(chain)}")
 
     def wait_for(self, number: int) -> None:
         """Wait until the worker has read that frame."""
@@ -142,7 +159,8 @@ def _flood(origin: str, session: str) -> None:
     for line in sys.stdin:
         for page in pages:
             page.kind = line.strip()
-            (page.told.set if page.kind else page.told.clear)()
+            (page.told.set if page.kind in FLOODS else page.told.clear)()
+        pages[0].start_chains()
         if not line.strip():
             for page in pages:
                 page.wait_for(page.sent)
@@ -177,7 +195,7 @@ async def _measure(seconds: float) -> list[tuple[Any, ...]]:
                 taken.append((time.perf_counter() - began) * 1e6)
             return taken
 
-        return await compare("user", FLOODS, calls, tell, max(seconds, 1.0))
+        return await compare("user", [*FLOODS, *CHAINS], calls, tell, max(seconds, 1.0))
 
 
 def measure(seconds: float = 1.0) -> list[tuple[Any, ...]]:

@@ -5,7 +5,11 @@
    long: a message may start work that is done then. While another user is active, so are the turns
    after it, until one has nothing to do: a call of a server in this process takes many. What waits,
    such as a call of a server elsewhere, leaves such turns, so that it is not charged.
-3. The pages of a user who is in debt are read again when `share` of the time that has passed covers
+3. While another user is present, a user's Views call servers one call after the other, as long as
+   that is work in this process: chains of calls, where each answer starts the next, use up no
+   slice, however many there are. The next call begins when the last one is answered, or there is
+   a lull because it waits, or after 20 ms of work in a process that has none.
+4. The pages of a user who is in debt are read again when `share` of the time that has passed covers
    it, one page after the other. No message is lost: the sockets fill up, and the browser waits.
 """
 
@@ -14,7 +18,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine
 from time import perf_counter, thread_time
 from typing import Any
 
@@ -26,12 +31,39 @@ _log = logging.getLogger("transom.web")
 _SLICE = 0.00025  # seconds
 _LATE = 0.001
 _NOTHING = 0.00002  # a turn of the event loop in which nothing else ran takes less
-_MOST = 0.02  # seconds charged at once for later turns: in a busy process some work is for others
+_IDLE_TURNS = 2  # in the middle of a call one may be that short
+_MOST = 0.02  # seconds of later turns that count: in a busy process some work is for others
 _ALLOWANCE = 0.2  # seconds of saving up: a burst that takes `share` of them is free
 _LONGEST_PAUSE = 1.0
 _WARN_EVERY = 60.0
 _ACTIVE = 1.0  # seconds for which somebody counts as active after a message
+_PRESENT = 10.0  # seconds for which they count as present, so that others take turns
 _MAX_USERS = 10_000  # that are remembered
+
+
+class Lulls:
+    """When the event loop has nothing to do; a process that always has gets one after 20 ms."""
+
+    def __init__(self) -> None:
+        self._waiting = deque[tuple[float, Callable[[], object]]]()
+        self._worked = 0.0
+        self._idle = 0
+
+    def at_next(self, do: Callable[[], object]) -> None:
+        """Call that at the next one."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._turn)
+        self._worked, self._idle = thread_time(), 0
+        self._waiting.append((self._worked, do))
+
+    def _turn(self) -> None:
+        before, self._worked = self._worked, thread_time()
+        self._idle = self._idle + 1 if self._worked - before < _NOTHING else 0
+        since = math.inf if self._idle == _IDLE_TURNS else self._worked - _MOST
+        while self._waiting and self._waiting[0][0] < since:
+            self._waiting.popleft()[1]()
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._turn)
 
 
 class Active:
@@ -39,15 +71,16 @@ class Active:
 
     def __init__(self) -> None:
         self._last = [("", -math.inf), ("", -math.inf)]
+        self.lulls = Lulls()
 
     def add(self, name: str) -> None:
         """That one is active now."""
         before = self._last[0] if self._last[1][0] == name else self._last[1]
         self._last = [before, (name, perf_counter())]
 
-    def has_others(self, name: str) -> bool:
-        """Whether anyone else was active just now."""
-        since = perf_counter() - _ACTIVE
+    def has_others(self, name: str, within: float) -> bool:
+        """Whether anyone else was active in the last seconds."""
+        since = perf_counter() - within
         return any(other != name and when > since for other, when in self._last)
 
 
@@ -75,6 +108,8 @@ class FairShare:
         self._active = active or Active()
         self.queue = asyncio.Lock()
         """For what waits, one after the other."""
+        self.calls = asyncio.Lock()
+        """For calls of servers."""
         self._paid_at = 0.0  # when all charges are covered
         self._warned_at = -math.inf
 
@@ -83,10 +118,15 @@ class FairShare:
         """For how many seconds to pause now."""
         return max(self._paid_at - perf_counter(), 0.0)
 
+    def call(self) -> ServerCall:
+        """A call of a server by a View: to be entered before, and left when it is answered."""
+        alone = not self._active.has_others(self._name, _PRESENT)
+        return ServerCall(self._active.lulls, None if alone else self.calls)
+
     @property
     def has_others(self) -> bool:
         """Whether another is active, within their share."""
-        return self._active.has_others(self._name)
+        return self._active.has_others(self._name, _ACTIVE)
 
     def note_message(self) -> None:
         """A message has arrived."""
@@ -106,6 +146,29 @@ class FairShare:
             )
             _log.warning(text, self._name, self._share * 100)
         return pause
+
+
+class ServerCall:
+    """One call of a server at a time, as long as that is work: not while all of it waits."""
+
+    def __init__(self, lulls: Lulls, queue: asyncio.Lock | None) -> None:
+        self._lulls = lulls
+        self._queue = queue
+        self._has_turn = False
+
+    async def __aenter__(self) -> None:
+        if self._queue is not None:
+            await self._queue.acquire()
+            self._has_turn = True
+            self._lulls.at_next(self._end_turn)
+
+    async def __aexit__(self, *error: object) -> None:
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        if self._queue is not None and self._has_turn:
+            self._has_turn = False
+            self._queue.release()
 
 
 class FairShares:

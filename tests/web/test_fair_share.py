@@ -2,19 +2,26 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from time import thread_time
 
 import pytest
+from mcp.server.mcpserver import MCPServer
 
-from tests.web.browser import play
+from tests.web.browser import URI, play
 from tests.web.site import site
-from transom import fair_share
+from transom import Host, fair_share
 from transom.errors import ChannelClosed, UsageError
 from transom.fair_share import FairShare, FairShares, PageTurns
+from transom.server import Views
+from transom.types import TextContent
 from transom.web import UserLimits, WebViews
 
 ENOUGH = 60.0
+
+Answer = Callable[[], Awaitable[object]]
 
 
 class Clock:
@@ -134,6 +141,109 @@ async def test_calls_that_wait_for_a_server_elsewhere_are_not_charged(
     assert clock.paused == 0
 
 
+class Calls:
+    """Calls of servers by the Views of one user."""
+
+    def __init__(self, clock: Clock, share: FairShare) -> None:
+        self._clock = clock
+        self._share = share
+        self.running = self.most_running = self.answered = 0
+
+    def start(self, number: int, answer: Answer) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(self._call(answer)) for _ in range(number)]
+
+    async def _call(self, answer: Answer) -> None:
+        async with self._share.call():
+            self.running += 1
+            self.most_running = max(self.running, self.most_running)
+            try:
+                await answer()
+            finally:
+                self.running -= 1
+            self.answered += 1
+
+    async def in_this_process(self) -> None:
+        for turn in range(20):
+            self._clock.work(0.00001 if turn % 2 else 0.0001)  # some turns are short
+            await asyncio.sleep(0)
+
+
+async def test_a_users_calls_of_servers_here_are_one_at_a_time_while_another_is_present(
+    clock: Clock,
+) -> None:
+    shares = FairShares(0.25)
+    shares.of("ann").note_message()
+    clock.now += 5
+    eve, ann = (Calls(clock, shares.of(user)) for user in ("eve", "ann"))
+    began = clock.worked
+    eves, anns = eve.start(8, eve.in_this_process), ann.start(1, ann.in_this_process)
+    await asyncio.gather(*anns)
+    assert clock.worked - began < 3 * 0.0011  # her own, and no more than that of eve beside it
+    await asyncio.gather(*eves)
+    assert (eve.answered, eve.most_running) == (8, 1)
+
+
+async def test_all_calls_of_a_user_who_is_alone_run_at_once(clock: Clock) -> None:
+    shares = FairShares(0.25)
+    shares.of("ann").note_message()
+    clock.now += 11
+    shares.of("eve").note_message()
+    eve = Calls(clock, shares.of("eve"))
+    await asyncio.gather(*eve.start(8, eve.in_this_process))
+    assert eve.most_running == 8
+
+
+async def test_calls_that_wait_for_something_run_at_once(clock: Clock) -> None:
+    shares, answered = FairShares(0.25), asyncio.Event()
+    shares.of("ann").note_message()
+    eve = Calls(clock, shares.of("eve"))
+    calls = eve.start(20, answered.wait)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert eve.running == 20
+    answered.set()
+    await asyncio.gather(*calls)
+
+
+async def test_no_call_waits_long_in_a_process_that_is_never_idle(clock: Clock) -> None:
+    shares, answered = FairShares(0.25), asyncio.Event()
+    shares.of("ann").note_message()
+    eve = Calls(clock, shares.of("eve"))
+    calls = eve.start(2, answered.wait)
+    began = clock.worked
+    while eve.running < 2:
+        clock.work(0.001)
+        await asyncio.sleep(0)
+    assert clock.worked - began == pytest.approx(0.02, rel=0.2)
+    answered.set()
+    await asyncio.gather(*calls)
+
+
+async def test_a_call_that_is_cancelled_or_fails_keeps_no_other_from_its_turn(clock: Clock) -> None:
+    shares = FairShares(0.25)
+    shares.of("ann").note_message()
+    eve = Calls(clock, shares.of("eve"))
+
+    async def fail() -> None:
+        clock.work(0.001)
+        await asyncio.sleep(0)
+        raise UsageError("no")
+
+    running, waiting = eve.start(2, eve.in_this_process)
+    [failing] = eve.start(1, fail)
+    last = eve.start(2, eve.in_this_process)
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(*last)
+    assert running.cancelled()
+    assert waiting.cancelled()
+    assert isinstance(failing.exception(), UsageError)
+    assert (eve.answered, eve.most_running) == (2, 1)
+    assert not shares.of("eve").calls.locked()
+
+
 def test_a_burst_is_free_and_what_comes_after_it_takes_no_more_than_the_share(clock: Clock) -> None:
     share = FairShare(0.25)
     assert share.charge(0.05) == 0  # a quarter of the 0.2 s that a user saves up
@@ -195,6 +305,87 @@ async def test_the_flood_of_one_user_waits_and_loses_nothing_and_another_user_do
         assert calls > 10  # there was time for them
         assert eve.closed is None
     assert ("eve", 4) in [record.args for record in caplog.records]
+
+
+class BusyServer:
+    """A server in this process whose tools take many turns, one for each user."""
+
+    def __init__(self) -> None:
+        self.running: Counter[str] = Counter()
+        self.most_running: Counter[str] = Counter()
+        self.hosts: dict[str, Host] = {}
+
+    async def connect(self, user: str, host: Host) -> None:
+        self.hosts[user] = host
+        views = Views()
+        page = views.add(URI, html="<!doctype html><html><body></body></html>")
+
+        @views.tool(opens=page, annotations={"readOnlyHint": True})
+        def play(song: str = "") -> str:
+            """Play a song."""
+            return song
+
+        @views.helper
+        async def work() -> str:
+            """Work in this process."""
+            self.running[user] += 1
+            self.most_running[user] = max(self.most_running[user], self.running[user])
+            for _ in range(20):
+                until = thread_time() + 0.0001
+                while thread_time() < until:
+                    pass
+                await asyncio.sleep(0)
+            self.running[user] -= 1
+            return "done"
+
+        @views.helper
+        async def ask() -> str:
+            """Have the View work."""
+            [view] = host.views.values()
+            return (await host.call_tool(f"{view.id}__work", {})).text
+
+        await host.add_server("busy", MCPServer("busy", extensions=[views]))
+
+
+async def test_a_view_that_calls_its_server_again_and_again_has_one_call_at_a_time() -> None:
+    server = BusyServer()
+    async with (
+        asyncio.timeout(ENOUGH),
+        site(servers=server.connect) as shop,
+        shop.page("eve") as eve,
+        shop.page("ann") as ann,
+    ):
+        for user in ("eve", "ann"):
+            await play(await shop.views.host(user))  # type: ignore[arg-type]
+        [eves] = eve.apps.values()
+        [anns] = ann.apps.values()
+
+        async def chain() -> None:
+            for _ in range(3):
+                assert (await eves.call_server_tool("work")).content == [TextContent("done")]
+
+        await asyncio.gather(*(chain() for _ in range(8)), anns.call_server_tool("work"))
+        assert server.most_running == {"eve": 1, "ann": 1}
+
+
+async def test_a_call_whose_answer_needs_another_call_of_the_same_view_ends() -> None:
+    server = BusyServer()
+    async with (
+        asyncio.timeout(ENOUGH),
+        site(servers=server.connect) as shop,
+        shop.page("eve") as eve,
+        shop.page("ann"),
+    ):
+        for user in ("eve", "ann"):
+            await play(await shop.views.host(user))  # type: ignore[arg-type]
+        [app] = eve.apps.values()
+
+        async def work() -> str:
+            return (await app.call_server_tool("work")).content[0].text  # type: ignore[union-attr]
+
+        app.register_tool("work", work, annotations={"readOnlyHint": True})
+        answers = await asyncio.gather(*(app.call_server_tool("ask") for _ in range(3)))
+        assert [answer.content for answer in answers] == [[TextContent("done")]] * 3
 
 
 async def test_pages_of_one_user_that_read_nothing_have_one_limit_together() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol, Self, runtime_checkable
 
 from transom.background import Background
@@ -75,6 +76,22 @@ class DrivesViews(Protocol):
             TransomError: there was no answer in time, or none that can be read.
         """
         ...
+
+
+Turn = Callable[[], AbstractAsyncContextManager[object]]
+"""To be entered for each request of a View to its server: may wait first."""
+
+
+@runtime_checkable
+class TakesTurns(Protocol):
+    """A renderer for one of several users, whose Views take turns at using servers."""
+
+    turn: Turn
+
+
+def turn_of(renderer: Renderer) -> Turn:
+    """How its Views take turns; at once if it does not say."""
+    return renderer.turn if isinstance(renderer, TakesTurns) else nullcontext
 
 
 MakeApp = Callable[[], App | Awaitable[App]]

@@ -53,7 +53,7 @@ from transom.host.liveness import BUSY, GONE, LIVE, Liveness, ViewState
 from transom.host.model_context import ModelContext, read_context
 from transom.host.policy import ApprovalRequest, model_may_call
 from transom.host.refresh import LATE, Refresh
-from transom.host.renderers import NoPlace, Renderer, TakesScreenshots
+from transom.host.renderers import NoPlace, Renderer, TakesScreenshots, turn_of
 from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
 from transom.host.tool_texts import Provenance, is_untrusted, mark_untrusted, without_our_meta
@@ -144,8 +144,7 @@ class View(CallsTools):
         self.last_used = time.perf_counter()
         self.record = partial(environment.audit.record, server=origin.server, view=id)
         self._env = environment
-        self._server = server
-        self._renderer = renderer
+        self._server, self._renderer = server, renderer
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
         self.liveness: Liveness | None = None
@@ -641,6 +640,7 @@ class View(CallsTools):
             on_request=self.mark_used,
             view_calls=env.approvals.view_calls,
             approve=self._approve_server_call,
+            turn=turn_of(self._renderer),
         )
         bridge = self._bridge = Bridge(
             channel,

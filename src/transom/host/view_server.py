@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, cast
 
 import msgspec
@@ -34,6 +34,7 @@ from transom.errors import (
 )
 from transom.host.audit import AuditLog
 from transom.host.policy import ViewCalls, view_may_call
+from transom.host.renderers import Turn
 from transom.host.tasks import TaskServers
 from transom.json_values import as_list, as_object
 from transom.protocol import wire
@@ -75,6 +76,7 @@ class ViewServer:
         on_request: Callable[[], object] = lambda: None,
         view_calls: ViewCalls = "spec",
         approve: ApproveCall | None = None,
+        turn: Turn = nullcontext,
     ) -> None:
         self._server = server
         self._name = name
@@ -84,6 +86,7 @@ class ViewServer:
         self._on_request = on_request
         self._view_calls: ViewCalls = view_calls
         self._approve = approve
+        self._turn = turn
         self._notify: Notify | None = None
         self._ready = False
         self._changes: set[str] = set()
@@ -160,7 +163,8 @@ class ViewServer:
         self._on_request()
         if method == "tools/call":
             return await self._call(self._server, params, on_progress)
-        result = await self._server.request(method, params, on_progress=on_progress)
+        async with self._turn():
+            result = await self._server.request(method, params, on_progress=on_progress)
         VIEW[method].read_result(result)
         return self._for_views(result) if method == "tools/list" else result
 
@@ -180,7 +184,8 @@ class ViewServer:
     ) -> bytes:
         tool, arguments = params["name"][:128], params.get("arguments")
         with self._audit.call(self._name, None, tool, arguments, by=self._view_id) as call:
-            result = await server.request("tools/call", params, on_progress=on_progress)
+            async with self._turn():
+                result = await server.request("tools/call", params, on_progress=on_progress)
             task = None if params.get("task") is None else task_in(result)
             call.result = VIEW["tools/call"].read_result(result) if task is None else task
         if task is not None:

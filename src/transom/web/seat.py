@@ -13,6 +13,7 @@ import base64
 import binascii
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol, Self
 
 import msgspec
@@ -35,6 +36,7 @@ from transom.host.policy import (
     Deny,
     model_may_call,
 )
+from transom.host.renderers import Turn
 from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.json_values import clean
@@ -123,6 +125,7 @@ class Seat:
     def __init__(self, pages: SeatPages, mark: str = "", client: str = "") -> None:
         self.mark = mark
         self.client = "".join(c if c.isprintable() else " " for c in client)[:_MAX_CLIENT]
+        self.turn: Turn = nullcontext
         self._pages = pages
         self._host: Host | None = None
         # The Host reports what fails in opening and closing Views.

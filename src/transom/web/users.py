@@ -20,6 +20,7 @@ import msgspec
 from transom.background import Background, ignore, logs_errors, shared_task, stop
 from transom.bus import Lease
 from transom.errors import BusError, Refused, UsageError
+from transom.fair_share import FairShares
 from transom.host.host import Host
 from transom.host.open_views import HostRecords
 from transom.host.ui_resource import UIResource
@@ -64,8 +65,9 @@ class UserLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_share: float = 0.25
     """Share of a worker's time that the messages of one user's pages may take, beyond a burst.
 
-    While another user is active, what they start in this process counts too. A user who sends more
-    waits; nothing is lost, and the log has a warning.
+    While another user is active, what they start in this process counts too, and calls of servers
+    here run one after the other. A user who sends more waits; nothing is lost, and the log has a
+    warning.
     """
     max_unread: int = 128 * 1024 * 1024
     """Bytes that may wait for all pages of one user together; one that needs more is closed."""
@@ -80,6 +82,7 @@ class UserSetup(msgspec.Struct, frozen=True, kw_only=True):
     workers: Workers
     limits: UserLimits
     sandboxes: Sandboxes
+    shares: FairShares
     kept: KeptRecords = msgspec.field(default_factory=KeptRecords)
     """The records of users without a Host, if there is no bus."""
 
@@ -116,6 +119,8 @@ class User:
         self._origins: dict[str, Lease] = {}  # leases for the origins of its Views, by `Host`
         self._releasing = Background(_report)
         self.pages = UserPages(self, setup.limits.show_within)
+        self.share = setup.shares.of(name)
+        self.pages.seat.turn = self.share.call
         self.backlog = Backlog(setup.limits.max_unread)
 
     def mark_used(self) -> None:

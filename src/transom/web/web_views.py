@@ -125,11 +125,11 @@ class WebViews:
             servers=servers,
             sandbox=sandbox,
             workers=Workers(bus, sandbox.secret, on_open),
-            limits=limits or UserLimits(),
+            limits=(limits := limits or UserLimits()),
             sandboxes=sandboxes,
+            shares=FairShares(limits.max_share),
         )
         self._users = Users(self._setup)
-        self._shares = FairShares(self._setup.limits.max_share)
         self._pages_app = Starlette(
             routes=[
                 *(Route(f"/{name}", static_file(name)) for name in ("elements.js", "views.js")),
@@ -314,7 +314,7 @@ class WebViews:
         connect = await websocket.receive()
 
         async def reach() -> None:
-            first, turns = [connect], PageTurns(self._shares.of(user))
+            first, turns = [connect], PageTurns(self._setup.shares.of(user))
 
             async def receive() -> Message:
                 if (pause := turns.next()) is not None:
@@ -362,7 +362,7 @@ class WebViews:
             websocket,
             lambda hello: user.pages.connect(hello, origin, make_stage),
             lambda: user.moving,
-            self._shares.of(user.name),
+            user.share,
         ).run()
 
     async def _who(self, connection: HTTPConnection) -> str | None:
