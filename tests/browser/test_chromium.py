@@ -1,14 +1,26 @@
 """A Chromium that runs by itself: renderers of several event loops use it, one after the other."""
 
 import asyncio
+import os
+import shutil
 import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.browser.hosting import hosted, processes, show, signal_all, until_gone
+from tests.browser.hosting import (
+    descendants,
+    hosted,
+    processes,
+    show,
+    shows_pages,
+    signal_all,
+    until_gone,
+)
 from transom.errors import TransomError
-from transom.web.chromium import ChromiumProcess
+from transom.web.chromium import ChromiumProcess, find_chromium
 from transom.web.headless import HeadlessRenderer
 
 pytestmark = pytest.mark.processes
@@ -67,3 +79,81 @@ async def test_why_it_did_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(TransomError, match="/nowhere/chromium: not found"):
         await process.address("")
     await asyncio.to_thread(process.close)
+
+
+async def test_playwrights_chromium_without_a_window_is_found_if_it_alone_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "chromium_headless_shell-1254" / "chrome-linux" / "headless_shell"
+    there.parent.mkdir(parents=True)
+    there.write_text(f'#!/bin/sh\nexec {find_chromium()} "$@"')
+    there.chmod(0o755)
+    monkeypatch.setattr("transom.web.chromium.find_chromium", lambda: None)
+    process = ChromiumProcess()
+    address = await process.address(str(tmp_path / "chromium-1254" / "chrome-linux" / "chrome"))
+    assert address.startswith("ws://127.0.0.1:")
+    await asyncio.to_thread(process.close)
+
+
+# It is started as another user, who may be forbidden what its sandbox needs.
+AS_ANOTHER = r"""#!/bin/sh
+for given; do case $given in --user-data-dir=*) chown -R 65534 "${given#*=}" ;; esac; done
+another="setpriv --reuid=65534 --clear-groups --inh-caps=-all --ambient-caps=-all"
+FORBID exec $another CHROMIUM "$@"
+"""
+FORBID = r"""
+exec $another unshare --user --map-current-user --keep-caps /bin/sh -c '
+echo 0 >/proc/sys/user/max_user_namespaces
+exec setpriv --inh-caps=-all --ambient-caps=-all "$@"' sh CHROMIUM "$@"
+"""
+
+
+def confined(pid: int) -> bool:
+    """Whether a process has another namespace of users, and may make few calls of the system."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    own = Path(f"/proc/{pid}/ns/user").readlink() != Path("/proc/self/ns/user").readlink()
+    return own and "Seccomp:\t2" in status
+
+
+def is_possible() -> bool:
+    """Whether this can be tried here: root can be another user, who has namespaces."""
+    another = ["setpriv", "--reuid=65534", "--clear-groups", "unshare", "--user", "true"]
+    if os.name != "posix" or os.geteuid() != 0 or shutil.which("setpriv") is None:
+        return False
+    return subprocess.run(another, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not is_possible(), reason="not root, or other users have no namespaces")
+@pytest.mark.parametrize(
+    ("is_shared", "is_allowed"),
+    [
+        (False, True),
+        (True, False),
+        pytest.param(True, True, marks=pytest.mark.nightly),
+        pytest.param(False, False, marks=pytest.mark.nightly),
+    ],
+)
+async def test_views_without_a_window_are_in_chromiums_process_sandbox_if_the_system_allows_it(
+    is_shared: bool,
+    is_allowed: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    whole = find_chromium()
+    assert whole is not None
+    script = tmp_path / "chromium"
+    text = AS_ANOTHER.replace("FORBID", "" if is_allowed else FORBID)
+    script.write_text(text.replace("CHROMIUM", whole))
+    script.chmod(0o755)
+    monkeypatch.setenv("TRANSOM_CHROMIUM", str(script))
+    monkeypatch.setattr("transom.web.chromium._is_root", lambda: False)
+    process = ChromiumProcess() if is_shared else None
+    async with hosted(HeadlessRenderer(process=process)) as host:
+        await show(host)
+        pages = [pid for pid in descendants(os.getpid()) if shows_pages(pid)]
+        assert pages
+        assert [confined(pid) for pid in pages] == [is_allowed] * len(pages)
+    assert ("without its process sandbox" in caplog.text) is not is_allowed
+    if process is not None:
+        await asyncio.to_thread(process.close)

@@ -1,9 +1,14 @@
-"""Chromium: where it is, how it is started, its profile, and one that runs by itself."""
+"""Chromium: where it is, how it is started, its profile, and one that runs by itself.
+
+Its process sandbox keeps a page that finds a hole in Chromium from doing what this user may do. It
+is on wherever it can be: see `start_chromium`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import shutil
@@ -12,15 +17,18 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
-from transom.errors import TransomError
+from transom.errors import TransomError, UsageError
 from transom.state_files import try_lock
+
+_log = logging.getLogger(__name__)
+_Started = TypeVar("_Started")
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _DELETED_AFTER = (0.0, 0.1, 0.5, 2.0)
@@ -55,7 +63,6 @@ _ARGUMENTS = [
 # What Playwright adds for a browser that it starts, as far as Views can tell.
 _AS_PLAYWRIGHT = [
     "--headless",
-    "--no-sandbox",
     "--hide-scrollbars",
     "--mute-audio",
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
@@ -84,6 +91,24 @@ _AS_PLAYWRIGHT = [
 # A shell that ends the browser when its input ends, as it does with this process in any case.
 _KEEPER = '"$@" </dev/null & exec 2>/dev/null; read -r _; kill $!; wait'
 _ENDED_WITHIN = 5.0
+_LAST_LINES, _MAX_TEXT = 20, 2000  # of what Chromium wrote before it ended
+
+_SANDBOX = "TRANSOM_CHROMIUM_SANDBOX"
+_NO_SANDBOX = (  # what Chromium writes, or Playwright says, if the system does not let it have one
+    "No usable sandbox",
+    "Failed to move to new namespace",
+    "The SUID sandbox helper binary",
+    "sandboxing failed",
+)
+_UNSANDBOXED = (
+    "Chromium runs without its process sandbox, since %s: what a page does that breaks out of "
+    "Chromium, it does as this user. %s."
+)
+_ALLOW_IT = (
+    "Let Chromium use user namespaces (in a container, by its seccomp profile), or install its "
+    "chromium-sandbox package"
+)
+_unsandboxed: set[str] = set()  # what does not start with one on this machine
 
 # A page's policy does not cover connections between browsers, nor those that a browser makes ahead
 # of time; no View needs them here.
@@ -114,11 +139,47 @@ def chromium_environment(profile: Path) -> Mapping[str, str]:
 
 
 def chromium_arguments() -> list[str]:
-    """The command-line switches of Chromium. Its process sandbox does not work for root.
-
-    Playwright switches that sandbox off for everybody, unless it is told otherwise.
-    """
+    """The command-line switches of Chromium, which has no process sandbox for root."""
     return [*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])]
+
+
+async def start_chromium(executable: str, start: Callable[[bool], Awaitable[_Started]]) -> _Started:
+    """Start Chromium with its process sandbox, or without it where it cannot have one.
+
+    It cannot as root, nor where the system forbids it, as containers often do: that is logged.
+    `TRANSOM_CHROMIUM_SANDBOX` can be `required`, which makes it an error, or `off`. Playwright
+    leaves the sandbox out unless it is told otherwise.
+
+    Args:
+        executable: which one, or a name for it.
+        start: starts it, with the sandbox or without.
+
+    Raises:
+        UsageError: it cannot have a sandbox, which is required.
+    """
+    wanted = os.environ.get(_SANDBOX, "")
+    if wanted not in ("", "off", "required"):
+        raise UsageError(f"{_SANDBOX} is {wanted!r}: it can be off or required")
+    if wanted == "off":
+        return await start(False)
+    if _is_root():
+        if wanted:
+            raise UsageError(f"{_SANDBOX} is required, and Chromium has no sandbox as root")
+        _log.info(_UNSANDBOXED, "this is root", "Use another user")
+        return await start(False)
+    if wanted or executable not in _unsandboxed:
+        try:
+            return await start(True)
+        except Exception as error:
+            if not any(mark in str(error) for mark in _NO_SANDBOX):
+                raise
+            if wanted:
+                why = "and the system does not let Chromium have a sandbox"
+                raise UsageError(f"{_SANDBOX} is required, {why}. {_ALLOW_IT}") from error
+        _unsandboxed.add(executable)
+        tell = f"{_ALLOW_IT}. {_SANDBOX}=off says that it is meant to be so"
+        _log.warning(_UNSANDBOXED, "the system does not let it have one", tell)
+    return await start(False)
 
 
 class Profile:
@@ -175,18 +236,25 @@ class ChromiumProcess:
         Raises:
             TransomError: it did not start.
         """
-        if not self._reader.is_alive():
-            await asyncio.to_thread(self.close)
-            self._start(find_chromium() or installed)
-        return await asyncio.shield(asyncio.wrap_future(self._address))
+        if self._reader.is_alive():
+            return await asyncio.shield(asyncio.wrap_future(self._address))
+        executable = find_chromium() or _that_is_there(Path(installed))
 
-    def _start(self, executable: str) -> None:
+        async def start(sandbox: bool) -> str:
+            await asyncio.to_thread(self.close)
+            self._start(executable, sandbox=sandbox)
+            return await asyncio.shield(asyncio.wrap_future(self._address))
+
+        return await start_chromium(executable, start)
+
+    def _start(self, executable: str, *, sandbox: bool) -> None:
         profile = self._profile = Profile()
         switches = [
             f"--user-data-dir={profile.path}",
             "--remote-debugging-port=0",
             *_AS_PLAYWRIGHT,
             *chromium_arguments(),
+            *([] if sandbox else ["--no-sandbox"]),
         ]
         process = self._process = subprocess.Popen(
             ["/bin/sh", "-c", _KEEPER, "sh", executable, *switches],
@@ -223,14 +291,23 @@ class ChromiumProcess:
 
 def _read_address(output: IO[str], address: Future[str]) -> None:
     """Read what Chromium writes, until it ends: first its address."""
-    last: deque[str] = deque(maxlen=5)
+    last: deque[str] = deque(maxlen=_LAST_LINES)
     with output:
         for line in output:
             last.append(line.strip())
             if not address.done() and (found := re.search(r"DevTools listening on (ws:\S+)", line)):
                 address.set_result(found[1])
     if not address.done():
-        address.set_exception(TransomError(" ".join(last)[:500] or "it ended at once"))
+        address.set_exception(TransomError(" ".join(last)[-_MAX_TEXT:] or "it ended at once"))
+
+
+def _that_is_there(chromium: Path) -> str:
+    """Playwright's Chromium, or the one without the parts of a window, if that alone is there."""
+    for folder in chromium.parents:
+        if folder.name.startswith("chromium-") and not chromium.exists():
+            alone = folder.with_name(folder.name.replace("chromium-", "chromium_headless_shell-"))
+            return str(next(alone.glob("*/*headless?shell"), chromium))
+    return str(chromium)
 
 
 def _remove_abandoned_profiles() -> None:

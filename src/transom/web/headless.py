@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import msgspec
 
 from transom.background import Background, ignore
-from transom.errors import Refused, TransomError, ViewClosed
+from transom.errors import Refused, TransomError, UsageError, ViewClosed
 from transom.web.chromium import (
     ChromiumProcess,
     Profile,
     chromium_arguments,
     chromium_environment,
     find_chromium,
+    start_chromium,
 )
 from transom.web.csp import CspMode
 from transom.web.local_stage import LocalStage
@@ -250,21 +251,29 @@ class StageBrowser:
             if self._options.process is not None:
                 async with asyncio.timeout(self._options.timeout):
                     return await _connect(chromium, self._options.process)
-            if self._profile is None:
-                self._profile = Profile(self._options.profile)
-            return await chromium.launch_persistent_context(
-                self._profile.path,
-                executable_path=self._options.executable or find_chromium(),
-                args=chromium_arguments(),
-                viewport=self._viewport,
-                color_scheme=self._color_scheme,
-                accept_downloads=False,
-                env=dict(chromium_environment(self._profile.path)),
-                handle_sigint=False,
-                handle_sigterm=False,
-                handle_sighup=False,
-                timeout=self._options.timeout * 1000,
+            profile = self._profile
+            if profile is None:
+                profile = self._profile = Profile(self._options.profile)
+            executable = self._options.executable or find_chromium()
+            return await start_chromium(
+                executable or "Playwright's",
+                lambda sandbox: chromium.launch_persistent_context(
+                    profile.path,
+                    executable_path=executable,
+                    chromium_sandbox=sandbox,
+                    args=chromium_arguments(),
+                    viewport=self._viewport,
+                    color_scheme=self._color_scheme,
+                    accept_downloads=False,
+                    env=dict(chromium_environment(profile.path)),
+                    handle_sigint=False,
+                    handle_sigterm=False,
+                    handle_sighup=False,
+                    timeout=self._options.timeout * 1000,
+                ),
             )
+        except UsageError:  # a setting is wrong, not the Chromium
+            raise
         except Exception as error:
             raise TransomError(
                 f"Chromium could not be started: {_short(error)}. Install it from your system's "
