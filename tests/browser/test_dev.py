@@ -224,6 +224,7 @@ async def test_a_view_in_an_endless_loop_comes_back_when_the_author_saves_the_fi
         await expect(view_in(page).locator("#kept")).to_have_text("kept this")
 
 
+@pytest.mark.nightly
 async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -279,6 +279,7 @@ COUNT_RED = """async (png) => {
 }"""
 
 
+@pytest.mark.nightly
 @pytest.mark.processes
 async def test_what_is_private_is_covered_in_a_picture() -> None:
     renderer = HeadlessRenderer()

@@ -304,6 +304,7 @@ def bundled(source: str, folder: Path) -> str:
     return f'<div id="app"></div><script>{script}</script>'
 
 
+@pytest.mark.nightly
 @pytest.mark.processes
 async def test_react_and_vue_notice_what_is_done(browser: Chromium, tmp_path: Path) -> None:
     pages = [bundled(source, tmp_path) for source in (REACT, VUE)]

@@ -143,6 +143,7 @@ async def test_a_page_reloaded_twice_in_a_row_ends_with_its_views(browser: Chrom
         assert list(host.views) == [view.id]
 
 
+@pytest.mark.nightly
 async def test_a_second_page_takes_the_views_over_and_the_first_says_so(browser: Chromium) -> None:
     async with browser.user() as user:
         renderer = user.renderer()
@@ -371,6 +372,7 @@ async def test_a_view_that_writes_its_document_anew_and_connects_is_the_same_vie
         assert condition.changes.empty()
 
 
+@pytest.mark.nightly
 async def test_a_view_that_computes_is_busy_keeps_its_tools_and_answers_every_call(
     browser: Chromium,
 ) -> None:
@@ -443,6 +445,7 @@ tools.cycle = () => {
 )
 
 
+@pytest.mark.nightly
 async def test_many_megabytes_to_a_slow_page_arrive_once_and_never_pile_up(
     browser: Chromium,
 ) -> None:

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.processes
 # --- as JSON ---------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 async def test_a_server_is_named_by_its_module_and_events_are_lines_of_json() -> None:
     code, events = await events_of(
         *("examples.orders:server", "show_orders", '{"status": "open"}'),

@@ -92,6 +92,7 @@ async def test_a_browser_is_gone_with_its_files_when_its_renderer_is() -> None:
 TALK = "console.warn('mind the gap'); setTimeout(() => { throw new Error('oh no'); });"
 
 
+@pytest.mark.nightly
 async def test_links_are_refused_since_nobody_is_there_and_the_console_is_read() -> None:
     written: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
     renderer = HeadlessRenderer(on_console=lambda kind, text: written.put_nowait((kind, text)))
@@ -129,6 +130,7 @@ tools.click = () => {
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(180)  # 36 MB take their time when other work has the machine
 async def test_no_files_are_saved_unasked_and_offering_many_large_ones_ends_no_other_view(
     monkeypatch: pytest.MonkeyPatch,
@@ -341,6 +343,7 @@ async def test_without_playwright_the_error_says_what_to_install(
         )
 
 
+@pytest.mark.nightly
 async def test_without_chromium_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

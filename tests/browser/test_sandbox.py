@@ -225,7 +225,14 @@ tools.navigate = async ({ how, url }) => {
 """
 
 
-@pytest.mark.parametrize("how", ["self", "proxy", "stage", "link", "refresh"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "stage",
+        "link",
+        *(pytest.param(how, marks=pytest.mark.nightly) for how in ("self", "proxy", "refresh")),
+    ],
+)
 async def test_a_view_cannot_leave_for_elsewhere_and_take_its_data_along(
     shown: Shown, outside: tuple[str, list[bytes]], how: str
 ) -> None:

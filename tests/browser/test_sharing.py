@@ -251,6 +251,7 @@ tools.leave = ({ url }) => {
 """
 
 
+@pytest.mark.nightly
 async def test_a_view_on_a_shared_page_cannot_leave_for_another_local_service(
     browser: Chromium,
 ) -> None:

@@ -220,6 +220,7 @@ async def test_storage_of_one_server_or_resource_never_reaches_another(user: Use
         assert await text_of(spy.call_tool("spy", {"origin": target})) == "[]"
 
 
+@pytest.mark.nightly
 async def test_views_of_one_resource_share_an_origin_only_while_they_have_the_same_rights(
     user: User,
 ) -> None:
@@ -250,6 +251,7 @@ async def test_views_of_one_resource_share_an_origin_only_while_they_have_the_sa
 # --- clearing --------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 async def test_what_was_cleared_is_gone_from_the_browser_too(
     user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,8 +29,7 @@ from transom.web import HeadlessRenderer
 OFFICIAL = Path(__file__).parents[1] / "servers" / "node_modules" / "@modelcontextprotocol"
 PLAIN = host_profile("plain")
 BY_DAY = {
-    *("script-error", "csp-script", "file-missing", "initialized-missing", "page-error"),
-    *("call-denied", "csp-connect", "grows"),
+    *("script-error", "file-missing", "initialized-missing", "csp-connect", "grows"),
 }
 
 

@@ -94,10 +94,10 @@ FAST = """
 @pytest.mark.parametrize(
     ("source", "name"),
     [
-        (PLAIN, "plain"),
-        (LOW_LEVEL, "low"),
+        pytest.param(PLAIN, "plain", marks=pytest.mark.nightly),
+        pytest.param(LOW_LEVEL, "low", marks=pytest.mark.nightly),
         (SCRIPT, "script"),
-        (UNGUARDED, "unguarded"),
+        pytest.param(UNGUARDED, "unguarded", marks=pytest.mark.nightly),
         (NEIGHBOUR, "neighbour"),
         (FAST, "fast"),
     ],

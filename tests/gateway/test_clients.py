@@ -107,6 +107,7 @@ async def test_the_sdk_client_of_2026_07_28_is_told_of_view_tools_that_it_wants_
             assert (await client.call_tool(f"{VIEW}__write", {"words": "w"})).is_error
 
 
+@pytest.mark.nightly
 async def test_fastmcp_lists_the_same_tools_and_calls_a_views_by_the_view():
     args = command("both")
     transport = StdioTransport(command=PYTHON, args=args, cwd=str(ROOT), keep_alive=False)
@@ -293,6 +294,7 @@ def openai_model(play: Play) -> Any:
     return Player()
 
 
+@pytest.mark.nightly
 @listing_again
 async def test_openai_agents_use_a_views_tools_whether_or_not_they_list_again(
     caches: bool, player: type[Plays | PlaysByView]

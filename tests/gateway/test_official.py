@@ -130,6 +130,7 @@ async def test_an_official_servers_view_opens_and_its_tools_are_called(
         assert picture["content"][0]["type"] == "image"
 
 
+@pytest.mark.nightly
 async def test_the_model_reads_and_turns_the_pages_of_a_pdf(
     screen: SharedDisplay, tmp_path: Path
 ) -> None:

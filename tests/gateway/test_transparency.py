@@ -54,6 +54,7 @@ def differences(direct: dict[str, Any], through: dict[str, Any]) -> dict[str, tu
     }
 
 
+@pytest.mark.nightly
 async def test_the_everything_server_is_the_same_behind_the_gateway():
     async def run(command: list[str]) -> dict[str, str]:
         async with raw_client(command, everything.answers()) as client:

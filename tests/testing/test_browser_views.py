@@ -223,6 +223,7 @@ def test_a_broken_page_fails_its_test_with_the_right_words(
     assert (folder / "page-1.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.nightly
 def test_snapshots_are_written_when_told_and_compared_otherwise(run, pytester: pytest.Pytester):
     tests = """
         async def test_same(views, request):
