@@ -9,7 +9,8 @@
    that is work in this process: chains of calls, where each answer starts the next, use up no
    slice, however many there are. The next call begins when the last one is answered, or there is
    a lull because it waits, or after 20 ms of work in a process that has none.
-4. The pages of a user who is in debt are read again when `share` of the time that has passed covers
+4. A page that connects is charged a fixed time, because most of that work is done before.
+5. The pages of a user who is in debt are read again when `share` of the time that has passed covers
    it, one page after the other. No message is lost: the sockets fill up, and the browser waits.
 """
 
@@ -38,6 +39,8 @@ _LONGEST_PAUSE = 1.0
 _WARN_EVERY = 60.0
 _ACTIVE = 1.0  # seconds for which somebody counts as active after a message
 _PRESENT = 10.0  # seconds for which they count as present, so that others take turns
+_CONNECTION = 0.002  # seconds of work that a connection counts for
+_MAX_CONNECTING = 100  # connections of a user that wait
 _MAX_USERS = 10_000  # that are remembered
 
 
@@ -112,6 +115,7 @@ class FairShare:
         """For calls of servers."""
         self._paid_at = 0.0  # when all charges are covered
         self._warned_at = -math.inf
+        self._connecting = 0
 
     @property
     def debt(self) -> float:
@@ -132,6 +136,19 @@ class FairShare:
         """A message has arrived."""
         if not self.debt:
             self._active.add(self._name)
+
+    async def connect(self) -> bool:
+        """Wait until a page may connect; False if too many wait already."""
+        if self._connecting >= _MAX_CONNECTING:
+            return False
+        self._connecting += 1
+        try:
+            async with self.queue:
+                if pause := self.charge(_CONNECTION):
+                    await asyncio.sleep(pause)
+        finally:
+            self._connecting -= 1
+        return True
 
     def charge(self, seconds: float) -> float:
         """Charge the user, and return for how many seconds to pause."""

@@ -9,6 +9,7 @@ from time import thread_time
 
 import pytest
 from mcp.server.mcpserver import MCPServer
+from websockets.exceptions import InvalidStatus
 
 from tests.web.browser import URI, play
 from tests.web.site import site
@@ -305,6 +306,45 @@ async def test_the_flood_of_one_user_waits_and_loses_nothing_and_another_user_do
         assert calls > 10  # there was time for them
         assert eve.closed is None
     assert ("eve", 4) in [record.args for record in caplog.records]
+
+
+async def test_pages_that_connect_again_and_again_wait_and_others_do_not(clock: Clock) -> None:
+    shares = FairShares(0.25)
+    for _ in range(20):  # as many as a user may have
+        assert await shares.of("eve").connect()
+    assert clock.paused == 0
+    began = clock.now
+    for _ in range(1000):
+        assert await shares.of("eve").connect()
+    assert clock.now - began == pytest.approx(8, rel=0.05)
+    paused = clock.paused
+    assert await shares.of("ann").connect()
+    assert clock.paused == paused
+
+
+async def test_a_hundred_connections_of_a_user_wait_and_no_more(clock: Clock) -> None:
+    share = FairShares(0.25).of("eve")
+    async with share.queue:
+        waiting = [asyncio.create_task(share.connect()) for _ in range(101)]
+        await asyncio.sleep(0)
+        assert [task.result() for task in waiting if task.done()] == [False]
+        waiting[0].cancel()
+        await asyncio.wait(waiting[:1])
+        waiting.append(asyncio.create_task(share.connect()))
+    results = await asyncio.gather(*waiting[1:])
+    assert results.count(True) == 100
+
+
+async def test_a_connection_for_which_there_is_no_room_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with site() as shop:
+        with monkeypatch.context() as patch:
+            patch.setattr(fair_share, "_MAX_CONNECTING", 0)
+            with pytest.raises(InvalidStatus, match="403"):
+                await shop.page("eve").__aenter__()
+        async with shop.page("eve"):
+            pass
 
 
 class BusyServer:

@@ -292,6 +292,9 @@ class WebViews:
         if user is None:
             await _turn_away(websocket, _UNKNOWN, "Nobody is signed in")
             return
+        if not await self._setup.shares.of(user).connect():
+            await websocket.close(_FULL)  # without a reason, which would need it accepted
+            return
         checking = asyncio.create_task(self._check_again(websocket, user))
         try:
             await self._serve_page(websocket, user, template)
