@@ -9,7 +9,8 @@
    that is work in this process: chains of calls, where each answer starts the next, use up no
    slice, however many there are. The next call begins when the last one is answered, or there is
    a lull because it waits, or after 20 ms of work in a process that has none.
-4. A page that connects is charged a fixed time, because most of that work is done before.
+4. A page that connects is charged a fixed time, and a large message for its size, because most of
+   that work is done before or much later.
 5. The pages of a user who is in debt are read again when `share` of the time that has passed covers
    it, one page after the other. No message is lost: the sockets fill up, and the browser waits.
 """
@@ -39,6 +40,7 @@ _LONGEST_PAUSE = 1.0
 _WARN_EVERY = 60.0
 _ACTIVE = 1.0  # seconds for which somebody counts as active after a message
 _PRESENT = 10.0  # seconds for which they count as present, so that others take turns
+_BYTE = 0.00000001  # seconds of work that one of a large message counts for
 _CONNECTION = 0.002  # seconds of work that a connection counts for
 _MAX_CONNECTING = 100  # connections of a user that wait
 _MAX_USERS = 10_000  # that are remembered
@@ -216,10 +218,19 @@ class PageTurns:
         self._share = share
         self._began = 0.0
         self._over = True
+        self._large = 0.0  # seconds for what was large
+
+    def note_size(self, size: int) -> None:
+        """A message of that size was read."""
+        if size > _SLICE / _BYTE and self._share.has_others:
+            self._large += size * _BYTE
 
     def next(self) -> Coroutine[Any, Any, None] | None:
         """To be called before each message is read: what to wait for first, if anything."""
         now = thread_time()  # not the clock: this process may not be running all the time
+        if self._large:
+            large, self._large = self._large, 0.0
+            return self._pause(large)
         if self._over:
             self._over, self._began = False, now
             self._share.note_message()

@@ -308,6 +308,24 @@ async def test_the_flood_of_one_user_waits_and_loses_nothing_and_another_user_do
     assert ("eve", 4) in [record.args for record in caplog.records]
 
 
+@pytest.mark.parametrize("alone", [True, False])
+async def test_large_messages_count_for_their_size_while_another_is_active(
+    clock: Clock, alone: bool
+) -> None:
+    shares = FairShares(0.25)
+    turns = PageTurns(shares.of("eve"))
+    began = clock.now
+    for _ in range(100):
+        if not alone:
+            shares.of("ann").note_message()
+        if (pause := turns.next()) is not None:
+            await pause
+        turns.note_size(1_000_000)
+        await clock.sleep(0)  # each comes when the last one was answered
+    expected = 0 if alone else 100 * 0.01 / 0.25 - 0.2
+    assert clock.now - began == pytest.approx(expected, rel=0.05)
+
+
 async def test_pages_that_connect_again_and_again_wait_and_others_do_not(clock: Clock) -> None:
     shares = FairShares(0.25)
     for _ in range(20):  # as many as a user may have

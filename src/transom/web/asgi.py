@@ -196,7 +196,9 @@ class PageSocket:
             while True:
                 if (pause := self._turns.next()) is not None:
                     await pause
-                link.feed(await self._websocket.receive_text())
+                text = await self._websocket.receive_text()
+                self._turns.note_size(len(text))
+                link.feed(text)
         except WebSocketDisconnect as gone:
             leaving = gone.code in (_LEAVING, _GOING_AWAY)
         except RuntimeError:

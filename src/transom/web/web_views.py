@@ -322,7 +322,9 @@ class WebViews:
             async def receive() -> Message:
                 if (pause := turns.next()) is not None:
                     await pause
-                return first.pop() if first else await websocket.receive()
+                message = first.pop() if first else await websocket.receive()
+                turns.note_size(len(message.get("text") or ""))
+                return message
 
             try:
                 await forward(
