@@ -1,16 +1,21 @@
 """A page from Vite's dev server in `transom dev`, as docs/dev.md shows it."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
+from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.types import ASGIApp
 
 from tests.browser.hosting import Chromium
 from tests.browser.test_dev import view_in
 from tests.browser.test_dev_servers import developed
 from tests.dev.test_files import save
+from tests.ports import reserved_port
 from tests.processes import ended
+from transom.serving import listen, serve
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "docs" / "samples" / "vite_page.py"
@@ -67,3 +72,40 @@ async def test_a_page_of_vites_dev_server_is_shown_and_changes_in_place(
     finally:
         vite.terminate()
         await ended(vite)
+
+
+CONNECTED = """<!doctype html><html><head><title>Editor</title></head><body><h1 id="said">Vite</h1>
+<script src="transom.js"></script>
+<script>new transom.App({ name: "Editor", version: "1" }).connect();</script></body></html>"""
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+async def test_another_program_at_the_address_of_vite_is_explained_until_vite_is_there(
+    browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, server = reserved_port(), tmp_path / "editor.py"
+    server.write_text(
+        SAMPLE.read_text().replace("http://localhost:5173", f"http://127.0.0.1:{port}")
+    )
+
+    def at_port(app: ASGIApp) -> AbstractAsyncContextManager[None]:
+        return serve(app, [listen("127.0.0.1", port)])
+
+    async with developed(str(server), browser, monkeypatch) as (user, wrong):
+        page, diagnosis = user.page, user.page.locator("#diagnosis")
+        call = page.get_by_role("button", name="Call", exact=True)
+        async with at_port(PlainTextResponse("another program", 404)):
+            await call.click()
+            await expect(diagnosis).to_contain_text("and fails to return it")
+            await expect(diagnosis).to_contain_text("no other program may be there")
+            await expect(page.locator("#output")).to_contain_text("HTTP Error 404")
+        async with at_port(HTMLResponse("<!doctype html><head></head><h1>Another program</h1>")):
+            await call.click()
+            await expect(diagnosis).to_contain_text("The page has no script", timeout=60_000)
+            await expect(view_in(page).locator("h1")).to_have_text("Another program")
+        async with at_port(HTMLResponse(CONNECTED)):
+            await call.click()
+            await expect(view_in(page).locator("#said")).to_have_text("Vite")
+            await expect(diagnosis).not_to_be_visible()
+        assert wrong == []

@@ -80,6 +80,13 @@ class TooLong(Server):
         return error(-32000, "The answer is longer than 32 MB")
 
 
+class Failing(Server):
+    """It gets its page from another program, which is not there."""
+
+    def read(self, uri: str) -> Any:
+        return error(-32603, "Vite is not there")
+
+
 # What keeps it from opening: no browser is needed.
 UNOPENED = [
     Broken("no-link", Server(tools=[tool("count_orders")]), "No tool links a View"),
@@ -107,6 +114,7 @@ UNOPENED = [
         "Resource not found",
         also="error",
     ),
+    Broken("page-failed", Failing(tools=[SHOW]), "resources/read of ui://orders/list.html: Vite"),
     Broken("mime-type", shows(html(), mimeType="text/html"), "has the type text/html,"),
     Broken("mime-type", shows(html(), mimeType="text/html+skybridge"), "skybridge", also="openai"),
     Broken("page-empty", shows("  \n")),

@@ -266,6 +266,8 @@ def _unread(uri: str, facts: ViewFacts) -> Cause:
     meant = next((each for each in facts.listed if near_miss(uri, each)), None)
     if meant is not None:
         return _cause("uri-mismatch", evidence, uri=uri, meant=meant)
+    if why and uri in facts.listed:
+        return _cause("page-failed", evidence, uri=uri)
     pages = [each for each in facts.listed if each.startswith("ui://")]
     return _cause(
         "resource-missing",
