@@ -78,6 +78,8 @@ export interface Trouble {
   do: "trouble";
   view: string;
   reason: string;
+  /** Whether its page has failed, and may still connect. */
+  failed: boolean;
   busyFor: number | null;
 }
 

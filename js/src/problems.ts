@@ -80,16 +80,6 @@ const stackOf = (what: unknown): string | undefined => {
   return isString(stack) ? stack.slice(0, MAX_TEXT) : undefined;
 };
 
-// What browsers report of pages that go on: a layout that took two turns, and a try of `eval`.
-const HARMLESS = /^ResizeObserver loop |^script-src\S* blocked eval$/;
-
-/** Whether this may be why a page never connects: a script that failed, or was blocked. */
-export const mayKeepFromConnecting = (kind: ProblemKind, message: string): boolean =>
-  !HARMLESS.test(message) &&
-  (kind === "error" ||
-    kind === "rejection" ||
-    (kind === "blocked" && message.startsWith("script-src")));
-
 export type Problems = ReturnType<typeof makeProblems>;
 
 /** What one page may send: a hundred problems, then a word that there are more. */

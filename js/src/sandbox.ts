@@ -20,16 +20,13 @@ import {
   type SandboxDriven,
   type SandboxedView,
 } from "./messages.js";
-import {
-  isWatched,
-  makeProblems,
-  mayKeepFromConnecting,
-  watchConsole,
-  watchEvents,
-} from "./problems.js";
+import { makeFailures, type Failures } from "./failures.js";
+import { isWatched, makeProblems, watchConsole, watchEvents } from "./problems.js";
 
 const INTRODUCED_WITHIN = 3000; // milliseconds that the next document of the View has to do so
-const CONNECTS_WITHIN = 3000; // milliseconds that a page has to connect, once loaded, if a script of it failed
+// Milliseconds that a page of which a script failed has to connect: once it has loaded, or if it has not.
+const CONNECTS_WITHIN = 3000;
+const LOADS_WITHIN = 5000;
 const MAX_SOURCE = 500; // characters of the address of a script
 const MAX_REQUESTS = 256; // of the View, as its host takes
 const ALIVE = "transom-alive";
@@ -45,20 +42,20 @@ function start(stage: string): void {
 
   function show({ html, allow }: SandboxedView): void {
     inner?.remove();
-    isLoaded = hasFailed = false;
+    isLoaded = false;
     const frame = document.createElement("iframe");
     frame.setAttribute("sandbox", FLAGS);
     if (allow) frame.setAttribute("allow", allow);
     frame.srcdoc = html;
     frame.addEventListener("load", () => {
       isLoaded = true;
-      expectConnection();
-      if (showsView(frame))
-        watch(frame); // it was loaded again
+      if (showsView(frame)) watch(frame);
       else reportGone();
+      expectConnection();
     });
     inner = frame;
     document.body.append(frame);
+    realm = undefined;
     watch(frame); // its window is the one that the page will have
   }
 
@@ -117,28 +114,41 @@ function start(stage: string): void {
     notify("transom/notifications/problem", { ...problem, ...place });
   });
 
-  // --- whether the page will connect. One that has loaded, and of which a script failed, does so
-  // soon or never.
+  // --- whether the page will connect. One of which a script failed does so soon, or never. Its host
+  // does not wait longer for it, and takes it if it connects after all.
 
   let isLoaded = false;
-  let hasFailed = false;
+  let failures: Failures | undefined;
+  let realm: unknown; // of the page that is watched
   let connecting: ReturnType<typeof setTimeout> | undefined;
 
   function expectConnection(): void {
     clearTimeout(connecting);
-    if (!isLoaded || !hasFailed) return;
+    if (!failures?._hasFailed()) return;
+    const within = isLoaded ? CONNECTS_WITHIN : LOADS_WITHIN;
     connecting = setTimeout(() => {
       if (!isIntroduced) notify(UNCONNECTED, {});
-    }, CONNECTS_WITHIN);
+    }, within);
   }
 
-  function watch({ contentWindow }: HTMLIFrameElement): void {
-    const view = contentWindow as Window & typeof globalThis;
+  function watch(frame: HTMLIFrameElement): void {
+    if (!showsView(frame) && realm) return;
+    const view = frame.contentWindow as Window & typeof globalThis;
+    if (view.Object !== realm) {
+      realm = view.Object;
+      failures = makeFailures(view, expectConnection, problems._add);
+      listen.call(view, "pagehide", () => {
+        setTimeout(watch, 0, frame); // then its next document is there, before a script of that runs
+      });
+    }
+    failures?._watch();
     if (isWatched(view)) return;
     watchEvents(view, (...found) => {
-      problems._add(...found);
-      hasFailed ||= mayKeepFromConnecting(found[0], asText(found[1]));
-      expectConnection();
+      try {
+        problems._add(...found);
+      } catch {
+        problems._add(found[0], "Something was thrown that cannot be read");
+      }
       return true; // when there were too many, the page does not go on either
     });
     watchConsole(view, (text) => {

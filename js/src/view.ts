@@ -34,10 +34,9 @@ import {
   caption,
   grantList,
   leftOutNote,
-  sentence,
   troubleBar,
   viewFacts,
-  whyGone,
+  whyNotShown,
   type Acts,
 } from "./view_parts.js";
 
@@ -271,7 +270,7 @@ export class View extends HTMLElement {
     const { agent } = around;
     this.#begin(message, around, failed ? "failed" : "closed");
     const call = about && !failed ? [element("span", { class: "about", text: about })] : [];
-    const { text, more } = whyGone(message, this.isForAuthor);
+    const { text, more } = whyNotShown(message, this.isForAuthor);
     const acts = {
       [failed ? "Try again" : "Reopen"]: () => {
         agent.notify({ do: "retry", view });
@@ -534,28 +533,28 @@ export class View extends HTMLElement {
   }
 
   /** Show that it is busy, or why it does not respond and what can be done; or neither. */
-  setTrouble({ reason, busyFor }: Trouble): void {
+  setTrouble({ reason: why, failed, busyFor }: Trouble): void {
     const mounted = this.#mounted;
     if (!mounted) return;
     this.#countBusy(mounted, busyFor);
     mounted.trouble?.remove();
-    this.toggleAttribute("data-trouble", Boolean(reason));
-    if (!reason) {
+    this.toggleAttribute("data-trouble", Boolean(why));
+    if (!why) {
       if (busyFor === null) this.#onRecovered();
       return;
     }
     const { key: view } = this;
-    mounted.trouble = troubleBar(this.#shown, `It does not respond: ${sentence(reason)}`, {
-      Reload: () => {
-        this.agent.notify({ do: "reload", view });
-      },
-      Close: () => {
-        this.close();
-      },
-    });
+    const reason = failed ? why : `It does not respond: ${why}`;
+    const about = { failed, reason, server: mounted.mount.server };
+    const { text, more } = whyNotShown(about, this.isForAuthor, "This page has not started.");
+    const Reload = () => {
+      this.agent.notify({ do: "reload", view });
+    };
+    const acts = { Reload, Close: this.close.bind(this) };
+    mounted.trouble = troubleBar(this.#shown, text, acts, { more });
     mounted.frame.before(mounted.trouble);
     this.#around.shield.raise(this);
-    this.#fireProblem("unresponsive", reason);
+    this.#fireProblem(failed ? "failed" : "unresponsive", why);
   }
 
   /** Count in the caption for how many seconds it has not answered; null: it does. */

@@ -1,6 +1,6 @@
 /** What is shown around a View: whose it is, what is wrong with it, what the user always allows it. */
 import { element, type Nodes } from "./dom.js";
-import type { Gone, GrantedTool, OfferedTool, ViewLabel } from "./messages.js";
+import type { GrantedTool, OfferedTool, ViewLabel } from "./messages.js";
 
 /** What the user can do, by the label of its button. */
 export type Acts = Record<string, () => void>;
@@ -79,13 +79,20 @@ function authorDetails(text: string): HTMLElement {
   return element("details", {}, title, element("p", {}, ...marked(sentence(text))));
 }
 
-/** Why a View is gone, and more for who wants to know: its author reads of a failure at once. */
-export function whyGone(
-  { failed, reason, server }: Gone,
+interface Failure {
+  failed: boolean;
+  reason: string;
+  server: string;
+}
+
+/** Why a View is not shown, and more for who wants to know: its author reads of a failure at once. */
+export function whyNotShown(
+  { failed, reason, server }: Failure,
   isForAuthor: boolean,
+  words = "This page could not be shown.",
 ): { text: string; more: Nodes } {
   if (!failed || isForAuthor) return { text: sentence(reason), more: [] };
-  const text = `This page could not be shown. If it happens again, tell the author of ${server}.`;
+  const text = `${words} If it happens again, tell the author of ${server}.`;
   return { text, more: [authorDetails(reason)] };
 }
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ from mcp.server.mcpserver import MCPServer
 from playwright.async_api import Route, expect
 
 from tests.browser.hosting import SEEN, Chromium, Told, User, hosted, show, text_of
-from tests.browser.views import page
+from tests.browser.views import html, page
 from transom import Host, Policy
-from transom.server import Views
+from transom.host.view import View
+from transom.server import Csp, Views
+from transom.types import ViewProblem
 from transom.web.cards import GoneView
 
 MANY = """
@@ -275,32 +278,130 @@ async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_clos
         assert await failure(user, "tests-1").count() == 0
 
 
-async def test_a_page_that_fails_before_it_connects_leaves_a_card(
-    browser: Chromium, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("transom.host.view._RECOVERS_WITHIN", 10_000)  # its sandbox knows sooner
-    async with browser.user() as user, hosted(user.renderer(), "const wrong = ;") as host:
-        assert (await host.call_tool("show")).meta["transom/view"]["state"] == "failed"
-        card = failure(user, "tests-1")
-        await card.get_by_text("If it happens again, tell the author of tests.").wait_for()
-        await card.get_by_text("Details for its author").click()
-        await card.get_by_text("its page failed before connect()").wait_for()
-
-
-@pytest.mark.nightly
-async def test_a_page_that_fails_loads_and_computes_before_it_connects_is_waited_for(
+async def test_a_page_that_fails_before_it_connects_says_so_and_leaves_a_card(
     browser: Chromium,
 ) -> None:
-    busy = """
-      setTimeout(() => { throw new Error("not what it needs"); });
+    async with (
+        browser.user() as user,
+        hosted(user.renderer(), "const wrong = ;", open_timeout=15) as host,
+    ):
+        failed = asyncio.Event()
+        host.on_view_failed(lambda *_: failed.set())
+        note = (await host.call_tool("show")).meta["transom/view"]
+        assert note["state"] == "waiting"
+        assert not failed.is_set()  # it may still connect
+        shown = user.page.locator("#view-tests-1")
+        for words in ("This page has not started.", "This page could not be shown."):
+            await shown.get_by_text(f"{words} If it happens again, tell the author").wait_for()
+            await shown.get_by_text("Details for its author").click()
+            why = "its page failed before connect(): SyntaxError: Unexpected token ';' (the page, "
+            await expect(shown).to_contain_text(f"{why}line 31, column 89)")
+            await failed.wait()
+        await failure(user, "tests-1").wait_for()
+
+
+LATE = """
+  const post = parent.postMessage.bind(parent);
+  const button = document.createElement("button");
+  button.append("Connect");
+  document.body.append(button);
+  parent.postMessage = (...given) => button.addEventListener("click", () => {
+    parent.postMessage = post;
+    post(...given);
+  });
+"""
+
+
+async def test_a_page_that_fails_and_connects_when_nobody_waits_any_more_is_live(
+    browser: Chromium,
+) -> None:
+    script = LATE + 'setTimeout(() => { throw new Error("harmless"); }); tools.count = () => 1;'
+    async with (
+        browser.user() as user,
+        hosted(user.renderer(), script, open_timeout=60) as host,
+    ):
+        live = asyncio.Event()
+        host.on_view_responsive(lambda _: live.set())
+        assert (await host.call_tool("show")).meta["transom/view"]["state"] == "waiting"
+        bar = user.page.locator("#view-tests-1 .trouble")
+        await bar.wait_for()
+        await user.in_view("tests-1").get_by_role("button", name="Connect").click()
+        await live.wait()
+        await bar.wait_for(state="detached")
+        assert await text_of(host.call_tool("tests-1__count")) == "1"
+
+
+async def test_a_script_that_does_not_load_is_a_problem_once(browser: Chromium) -> None:
+    with socket.socket() as reserved:  # and nobody listens
+        reserved.bind(("127.0.0.1", 0))
+        gone, blocked = f"http://127.0.0.1:{reserved.getsockname()[1]}", "https://cdn.example.com"
+        scripts = f"""
+          <script src="{gone}/classic.js?a#b"></script><script src="{blocked}/classic.js"></script>
+          <script type="module">import "{blocked}/module.js";</script>
+          <script type="module">import "{gone}/module.js";</script>
+          <script type="module">import "{gone}/module.js";</script>"""
+        views = Views()
+        page = views.add("ui://tests/page.html", html=html(body=scripts), csp=Csp(resource=[gone]))
+
+        @views.tool(opens=page)
+        def show() -> str:
+            """Show it."""
+            return "shown"
+
+        problems: list[str] = []
+        found, expected = (
+            asyncio.Event(),
+            {
+                f"A script did not load: {gone}/classic.js?a",
+                f"A script did not load: {gone}/module.js",
+                f"script-src-elem blocked {blocked}/classic.js",
+                f"script-src-elem blocked {blocked}/module.js",
+            },
+        )
+
+        def note(_: View, problem: ViewProblem) -> None:
+            problems.append(problem.message)
+            if expected <= {*problems}:
+                found.set()
+
+        async with (
+            browser.user() as user,
+            Host(renderer=user.renderer(), policy=Policy.trusting(), open_timeout=40) as host,
+        ):
+            host.on_view_problem = note
+            await host.add_server("tests", MCPServer("tests", extensions=[views]))
+            result = await host.call_tool("show")
+            await asyncio.wait_for(found.wait(), 60)
+            assert result.meta["transom/view"]["state"] == "live"
+            await host.views["tests-1"].close()
+    assert sorted(problems) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "handled",
+    [
+        """addEventListener("error", (event) => event.preventDefault());
+           setTimeout(() => { throw new Error("x"); });""",
+        "window.onerror = () => true; setTimeout(() => { throw new Error('x'); });",
+        """addEventListener("unhandledrejection", (event) => event.preventDefault());
+           Promise.reject(new Error("x"));""",
+        """const late = Promise.reject(new Error("x"));
+           setTimeout(() => late.catch(() => {}), 500);""",
+    ],
+    ids=["error", "onerror", "rejection", "rejectionhandled"],
+)
+@pytest.mark.nightly
+async def test_a_page_that_handles_its_errors_itself_is_waited_for(
+    handled: str, browser: Chromium
+) -> None:
+    slow = """
       const post = parent.postMessage.bind(parent);
       parent.postMessage = (...given) => addEventListener("load", () => setTimeout(() => {
-        for (const end = Date.now() + 3000; Date.now() < end; );
         parent.postMessage = post;
         post(...given);
-      }, 100));
+      }, 5000));
     """
-    async with browser.user() as user, hosted(user.renderer(), busy) as host:
+    async with browser.user() as user, hosted(user.renderer(), handled + slow) as host:
         assert (await host.call_tool("show")).meta["transom/view"]["state"] == "live"
 
 

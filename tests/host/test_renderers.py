@@ -10,6 +10,7 @@ from tests.host.shop import HTML, URI, BareRenderer, editor, hosting, shop
 from transom import App, Host, InProcessRenderer, Limits, Policy
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed, InvalidResult, UsageError, ViewClosed
+from transom.host.liveness import ViewState
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.ui_resource import UIResource, load_ui_resource, view_uri
 from transom.json_values import member
@@ -341,72 +342,156 @@ async def test_the_error_of_a_view_that_failed_always_says_why(
         assert str(error).startswith(f"View orders-1 {said}")
 
 
-class Throwing:
-    """A script of its pages throws; then they connect, if there is an App."""
+class FailingPages:
+    """A script of its pages fails; their sandbox says that they do not connect, if `given_up`."""
 
-    def __init__(self, kind: str, message: str, app: App | None = None) -> None:
-        problem = {"kind": kind, "message": message}
-        self._problem = wire.encode_notification(
-            "transom/notifications/problem", bytes(wire.raw(problem))
-        )
-        self._app = app
+    def __init__(self, kind: str, message: str, *, given_up: bool = True) -> None:
+        self._problem = {"kind": kind, "message": message, "source": "about:srcdoc", "line": 3}
+        self._given_up = given_up
 
     async def open(self, page: UIResource) -> Channel:
         ours, self.theirs = memory_pair()
-        await self.theirs.send(self._problem)
-        if self._app is not None:
-            self.connecting = asyncio.create_task(self._app.connect(self.theirs))
+        await self._send("problem", self._problem)
+        if self._given_up:
+            await self._send("unconnected", {})
         return ours
 
+    async def _send(self, name: str, params: dict[str, Any]) -> None:
+        method = f"transom/notifications/{name}"
+        await self.theirs.send(wire.encode_notification(method, bytes(wire.raw(params))))
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("error", "TypeError: secret is undefined"),
-        ("rejection", "no answer"),
-        ("blocked", "script-src-elem blocked https://cdn.example.com/app.js"),
-    ],
-)
-async def test_a_page_that_fails_before_it_connects_is_not_waited_for(
-    kind: str, message: str, monkeypatch: pytest.MonkeyPatch
+
+FAILURES = [
+    ("error", "TypeError: secret is undefined"),
+    ("rejection", "no answer"),
+    ("blocked", "script-src-elem blocked https://cdn.example.com/app.js"),
+]
+
+
+@pytest.mark.parametrize(("kind", "message"), FAILURES)
+async def test_a_call_does_not_wait_for_a_page_that_failed_and_does_not_connect(
+    kind: str, message: str
 ):
-    monkeypatch.setattr("transom.host.view._RECOVERS_WITHIN", 0.01)
     problems: list[str] = []
-    async with Host(renderer=Throwing(kind, message), open_timeout=10_000) as host:
+    async with Host(renderer=FailingPages(kind, message), open_timeout=10_000) as host:
         host.on_view_problem = lambda _, problem: problems.append(problem.message)
         await host.add_server("orders", shop())
         result = await host.call_tool("show_orders")
         assert result.meta["transom/view"] == {
             "id": "orders-1",
-            "state": "failed",
+            "state": "waiting",
             "error": "its page failed before `connect()`",
         }
         assert problems == [message]
+        assert host.views["orders-1"].failure.message == message
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
+async def test_a_page_that_failed_is_used_if_it_connects_after_all():
+    renderer, states = FailingPages(*FAILURES[0]), []
+    async with Host(renderer=renderer, open_timeout=10_000) as host:
+        opened, responsive = asyncio.Event(), asyncio.Event()
+        host.on_view_unresponsive = lambda view: states.append(view.state)
+        host.on_view_opened = lambda _: opened.set()
+        host.on_view_responsive = lambda _: responsive.set()
+        await host.add_server("orders", shop())
+        result = await host.call_tool("show_orders")
+        assert result.meta["transom/view"]["state"] == "waiting"
+        await editor()().connect(renderer.theirs)
+        await opened.wait()
+        await responsive.wait()
+        view = host.views["orders-1"]
+        assert (view.state, view.reason, states) == ("live", "", [ViewState.WAITING])
+        assert view.tools
+
+
+async def test_a_page_that_failed_and_never_connects_has_failed_when_its_time_is_over():
+    failed: list[BaseException] = []
+    ended = asyncio.Event()
+    async with Host(renderer=FailingPages(*FAILURES[0]), open_timeout=0.2) as host:
+        host.on_view_failed = lambda _, error: (failed.append(error), ended.set())
+        await host.add_server("orders", shop())
+        await host.call_tool("show_orders")
+        await ended.wait()
+        assert str(failed[0]) == (
+            "View orders-1 could not be opened: its page failed before `connect()`"
+        )
+        assert not host.views
+
+
+async def test_a_page_that_failed_makes_room_for_the_next_view():
+    limits = Limits(max_live_views=1)
+    async with Host(
+        renderer=FailingPages(*FAILURES[0]), open_timeout=10_000, limits=limits
+    ) as host:
+        await host.add_server("orders", shop())
+        for number in (1, 2, 3):
+            await host.call_tool("show_orders")
+            assert list(host.views) == [f"orders-{number}"]
+
+
+async def test_only_what_may_keep_a_page_from_connecting_is_why_it_failed():
+    harmless = "ResizeObserver loop completed with undelivered notifications."
+    for kind, message in [
         ("blocked", "img-src blocked https://example.com/logo.png"),
         ("blocked", "script-src blocked eval"),
-        ("error", "ResizeObserver loop completed with undelivered notifications."),
-    ],
-)
-async def test_a_page_with_a_problem_that_stops_no_script_has_all_its_time(
-    kind: str, message: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("transom.host.view._RECOVERS_WITHIN", 0)
-    async with Host(renderer=Throwing(kind, message), open_timeout=0.1) as host:
+        ("error", harmless),
+    ]:
+        async with Host(renderer=FailingPages(kind, message), open_timeout=10_000) as host:
+            await host.add_server("orders", shop())
+            await host.call_tool("show_orders")
+            assert host.views["orders-1"].failure is None
+
+
+async def test_a_problem_alone_ends_no_wait():
+    renderer = FailingPages(*FAILURES[0], given_up=False)
+    async with Host(renderer=renderer, open_timeout=0.1) as host:
         await host.add_server("orders", shop())
         result = await host.call_tool("show_orders")
         assert "not initialised within 0.1 s" in result.meta["transom/view"]["error"]
 
 
-async def test_a_page_that_connects_although_a_script_failed_is_used():
-    async with Host(renderer=Throwing("error", "TypeError: x", editor()())) as host:
+class Introducing:
+    """Its pages send this `ui/initialize`, and nothing else."""
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        self._params = params
+
+    async def open(self, page: UIResource) -> Channel:
+        ours, self.theirs = memory_pair()
+        params = bytes(wire.raw(self._params))
+        await self.theirs.send(wire.encode_request(1, "ui/initialize", params))
+        return ours
+
+
+async def test_a_page_whose_initialize_is_refused_is_said_to_be_and_not_waited_for():
+    async with Host(renderer=Introducing({}), open_timeout=10_000) as host:
         await host.add_server("orders", shop())
-        result = await host.call_tool("show_orders")
-        assert result.meta["transom/view"]["state"] == "live"
+        note = (await host.call_tool("show_orders")).meta["transom/view"]
+        assert note["error"].startswith("its `ui/initialize` was refused: Invalid params")
+        assert note["state"] == "waiting"
+
+
+async def test_a_page_that_never_says_that_it_is_initialised_is_said_to():
+    params = {
+        "appInfo": {"name": "x", "version": "1"},
+        "appCapabilities": {},
+        "protocolVersion": "2026-01-26",
+    }
+    async with Host(renderer=Introducing(params), open_timeout=0.1) as host:
+        await host.add_server("orders", shop())
+        note = (await host.call_tool("show_orders")).meta["transom/view"]
+        assert note["error"].endswith("sent `ui/initialize`, and no `ui/notifications/initialized`")
+
+
+async def test_the_reason_of_a_view_whose_page_went_away_while_it_opened_is_just_that():
+    renderer = FailingPages(*FAILURES[0])
+    async with Host(renderer=renderer, open_timeout=10_000) as host:
+        failed = asyncio.get_running_loop().create_future()
+        host.on_view_failed = lambda view, _: failed.set_result(view.reason)
+        await host.add_server("orders", shop())
+        await host.call_tool("show_orders")
+        await renderer.theirs.aclose()
+        assert not (await failed).startswith("initialized:")
 
 
 async def test_the_error_of_a_view_that_was_closed_while_it_opened_says_so():

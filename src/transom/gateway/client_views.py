@@ -57,6 +57,7 @@ from transom.gateway.view_messages import (
     with_blocks,
 )
 from transom.host.indirect_tools import INDIRECT_TOOLS, LIST_VIEW_TOOLS
+from transom.host.liveness import ViewState
 from transom.host.policy import model_may_call
 from transom.host.tool_names import owner_of
 from transom.host.ui_resource import links_view
@@ -411,8 +412,10 @@ class ClientViews:
             return self._not_shown(opener, shown.error or "it may not open one now")
         if shown.error is not None:
             reason = clean(shown.error, _MAX_REASON)
-            _log.warning("View %s could not be opened: %s", view.id, reason)
-            text = f"The View of this tool could not be opened: {reason}"
+            waits = view.state is ViewState.WAITING
+            failed = "has not opened so far" if waits else "could not be opened"
+            _log.warning("View %s %s: %s", view.id, failed, reason)
+            text = f"The View of this tool {failed}: {reason}"
             return text if where is None else f"{text}\nViews are shown at {where}"
         lines = [f"View {view.id} is open"]
         if where is not None:

@@ -164,6 +164,9 @@ class BridgeListener(Protocol):
     def restarted(self) -> None:
         """The View initialises again, and registers its tools again."""
 
+    def refused(self, reason: str) -> None:
+        """The View could not be initialised."""
+
 
 class Bridge(CallsTools):
     """One View, seen from its host. `async with bridge:` runs it; leaving tears the View down.
@@ -192,8 +195,8 @@ class Bridge(CallsTools):
       answer in place of the server.
 
     Those that answer nothing: `on_tools_changed()`, `on_size_changed(width, height)`,
-    `on_log(entry)`, `on_problem(problem)`, `on_unconnected()` when its page has loaded, a
-    script of it failed, and it does not connect, `on_request_teardown()`, `on_closed(reason)`, and
+    `on_log(entry)`, `on_problem(problem)`, `on_unconnected()` when a script of its page failed,
+    and it has not connected soon after that, `on_request_teardown()`, `on_closed(reason)`, and
     `on_error(error)` with protocol violations of the View and exceptions of handlers.
     """
 
@@ -677,7 +680,12 @@ class Bridge(CallsTools):
         return self._requests.answer(request)
 
     def _initialize(self, request: wire.Request) -> bytes:
-        params: m.InitializeParams = VIEW["ui/initialize"].read_params(request.params)
+        try:
+            params: m.InitializeParams = VIEW["ui/initialize"].read_params(request.params)
+        except ProtocolError as error:
+            if self._listener is not None:
+                self._listener.refused(str(error))
+            raise
         if self.app_info is not None:
             self.report(PeerError("The View sent ui/initialize again; the newest counts"))
         live = self._lifecycle.ready

@@ -58,7 +58,7 @@ from transom.host.tool_names import SEPARATOR, owner_of
 from transom.host.tool_texts import mark_untrusted, without_our_meta
 from transom.host.view import View, ViewEnvironment
 from transom.host.view_context import ViewContext
-from transom.host.view_problems import may_keep_from_connecting, record_problem
+from transom.host.view_problems import record_problem
 from transom.host.view_settings import Opening, Reuse, ViewSettings
 from transom.host.written_calls import WrittenCalls
 from transom.protocol.methods import HOST
@@ -135,9 +135,10 @@ class Host(ToolHost):
 
     Events, assigned or as decorators, sync or async. Those that answer nothing:
     `on_tools_changed()`, `on_view_opened(view)`, `on_view_closed(view)`,
-    `on_view_failed(view, error)`, `on_view_unresponsive(view)` when it became busy or gone (see its
-    `state`), `on_view_responsive(view)` when it answers again, `on_view_changed(view)` when its
-    result, its pin, what the user granted it or which of its tools are left out changed,
+    `on_view_failed(view, error)`, `on_view_unresponsive(view)` when it became busy or gone, or
+    waits because its page failed (see its `state`), `on_view_responsive(view)` when it answers,
+    `on_view_changed(view)` when its result, its pin, what the user granted it or which of its tools
+    are left out changed,
     `on_server_lost(name, reason)`, `on_size_changed(view, width, height)`, `on_log(view, entry)`,
     `on_model_context(view)`, `on_view_problem(view, problem)` with what went wrong inside a page,
     for its author, and `on_error(error)`. Requests of a View, answered as on a `Bridge`:
@@ -686,8 +687,9 @@ class Host(ToolHost):
         now = ViewContext(self._environment.context)
         now.change(changes)
         self._environment.context = HostContext.from_wire(now.values)
+        shown = LIVE, BUSY, GONE, ViewState.OPENING, ViewState.WAITING
         for view in self._views.values():
-            if view.bridge is not None and view.state in (LIVE, BUSY, GONE, ViewState.OPENING):
+            if view.bridge is not None and view.state in shown:
                 self._background.start(set_context_while_open(view.bridge, changes))
 
     def model_context(self) -> list[ModelContext]:
@@ -748,8 +750,6 @@ class Host(ToolHost):
     def _problem(self, view: View, problem: ViewProblem) -> None:
         if problem.kind == "tools":  # only the host itself finds these, and its user reads them
             problem = msgspec.structs.replace(problem, kind="error")
-        if may_keep_from_connecting(problem):
-            view.page_failed()
         self._record_problem(view, problem)
 
     def _record_problem(self, view: View, problem: ViewProblem) -> None:

@@ -30,7 +30,8 @@ class ViewState(StrEnum):
     OPENING = "opening"
     """It is not initialised yet."""
     WAITING = "waiting"
-    """No page has a place for it. It opens as soon as one has."""
+    """No page has a place for it: it opens as soon as one has. Or its page failed before it
+    connected: it opens if it connects after all, and has failed if not within `open_timeout`."""
     LIVE = "live"
     """It can be used."""
     BUSY = "busy"

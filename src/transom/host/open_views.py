@@ -2,7 +2,7 @@
 
 1. A View opens while the tool's call runs. Whatever goes wrong with it does not change the call.
 2. A call may use a View that is open already, if the settings of its server say so.
-3. When there are too many open Views, one that waits for a place is closed, or else the least
+3. When there are too many open Views, one that waits is closed, or else the least
    recently used one.
 """
 
@@ -246,7 +246,7 @@ class OpenViews(Mapping[str, View]):
         with suppress(ViewClosed):
             await view.opened()
             await wait_settled(view, since)
-        waits = view.state is ViewState.WAITING
+        waits = view.state is ViewState.WAITING and view.bridge is None  # for a place
         error = None if view.takes_calls or waits else view.reason
         return ShownCall(result, view, reused=origin.reused, error=error)
 

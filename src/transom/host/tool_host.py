@@ -88,9 +88,10 @@ class ToolHost(CallsTools):
         """Call a tool that `list_tools` shows; raises what `View.call_tool` does.
 
         A server's tool that links a View opens it, or uses one that is open (see `add_server`), and
-        the call waits until it is live, or until it is clear that no page has a place for it (its
-        `state` is `waiting`). The result's `meta["transom/view"]` has the View's `id` and `state`,
-        `reused` if it was open before, and the `error` if it could not be opened.
+        the call waits until it is live, or until it is clear that no page has a place for it, or
+        that its page failed before it connected (its `state` is `waiting` then). The
+        result's `meta["transom/view"]` has the View's `id` and `state`, `reused` if it was open
+        before, and the `error` if it is not open.
 
         Args:
             name: the tool.

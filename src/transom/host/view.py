@@ -1,9 +1,10 @@
 """One open View, as a host and its model use it.
 
 1. A View is `opening` until it is initialised, then `live`, then `closing` while it cleans up, then
-   `closed`; or `failed`, if it was never live. It is `waiting` while no page has a place for it,
-   `busy` while it does not answer, and `gone` if its page is; then `live` again
-   (`host/liveness.py`). A busy View keeps its tools, and calls wait.
+   `closed`; or `failed`, if it was never live. It is `waiting` while no page has a place for it, or
+   its page has failed and may still connect: no call waits for it then. It is `busy` while it does
+   not answer, and `gone` if its page is; then `live` again (`host/liveness.py`). A busy View keeps
+   its tools, and calls wait.
 2. A call to a View that is closed, or closes while the call runs, raises a `ViewClosed` that names
    the View.
 3. A View opens while the tool's call runs, and gets the call's input first, then its result, or a
@@ -51,6 +52,7 @@ from transom.host.known_tools import KnownTools, describe_left_out
 from transom.host.limits import Limits
 from transom.host.liveness import BUSY, GONE, LIVE, Liveness, ViewState
 from transom.host.model_context import ModelContext, read_context
+from transom.host.opening_failures import PAGE_FAILED, why_not_opened
 from transom.host.policy import ApprovalRequest, model_may_call
 from transom.host.refresh import LATE, Refresh
 from transom.host.renderers import NoPlace, Renderer, TakesScreenshots, turn_of
@@ -77,8 +79,6 @@ from transom.types import (
 )
 
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
-_RECOVERS_WITHIN = 5.0  # seconds in which a page whose script failed may still connect
-_PAGE_FAILED = ("its page failed before `connect()`",)  # of a cancellation: nobody closed it
 _NOT_OPEN = "it is still opening"
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
 _TAKES_CALLS = LIVE, BUSY
@@ -138,6 +138,8 @@ class View(CallsTools):
         """`opening`, `waiting`, `live`, `busy`, `gone`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None
         """Who pinned it: `host` (with `pin`) or `view` (which asked for it); None if it is not."""
+        self.failure: ViewProblem | None = None
+        """What may have kept its page from connecting, for its author."""
         self.counts: Counter[str] = Counter()  # of what it may not do without end
         self.opening: asyncio.Task[None] | None = None
         self._opened = asyncio.Event()  # or it waits for a place, or has failed
@@ -555,15 +557,16 @@ class View(CallsTools):
         """Open it in a task of its own, while the Views that make room for it are closed."""
         self.opening = asyncio.create_task(self._open(room))
 
-    def page_failed(self) -> None:
-        """A script of its page failed: it is not waited for much longer if it does not connect."""
-        if self.opening is not None:
-            asyncio.get_running_loop().call_later(_RECOVERS_WITHIN, self.give_up)
+    def give_up(self, reason: str = PAGE_FAILED) -> None:
+        """End the waits for its page, which seems not to connect. It opens if it does after all."""
+        if self.state is ViewState.OPENING and self.app is None:
+            self._wait(reason)
+            self.record("view", "waiting", detail=reason)
+            self._env.fire("on_view_unresponsive", self)
 
-    def give_up(self) -> None:
-        """End the wait for its page to connect, if it has not."""
-        if self.opening is not None and self.app is None:
-            self.opening.cancel(*_PAGE_FAILED)
+    def _wait(self, reason: str) -> None:
+        self.state, self._reason = ViewState.WAITING, reason
+        self._opened.set()
 
     async def _open(self, room: list[View] | Refused) -> None:
         began, timeout = time.perf_counter(), self._env.open_timeout
@@ -578,7 +581,9 @@ class View(CallsTools):
                     await self._wait_for_place(missing)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - not the call's failure
             self.opening = None
-            self._reason = _why_not_opened(error, timeout)
+            known = self._reason if self.state is ViewState.WAITING else ""
+            began_to_connect = self.app is not None
+            self._reason = why_not_opened(error, timeout, known, began_to_connect)
             if self._bridge is not None:
                 await self._bridge.aclose(self._reason)
             self._end(ViewState.FAILED, self._reason)
@@ -586,19 +591,20 @@ class View(CallsTools):
             failure = error
             if not isinstance(error, Exception) or not str(error):  # it has no useful text
                 failure = self.closed_error()
-                failure.__cause__ = None if error.args == _PAGE_FAILED else error
+                failure.__cause__ = error
             self._env.fire("on_view_failed", self, failure)
         else:
             self.opening = None
             name = None if (app := self.app) is None else f"{app.name[:100]} {app.version[:100]}"
             self._record_opening("opened", began, name)
             self._env.fire("on_view_opened", self)
+            if self._opened.is_set():  # nobody waited for it any more
+                self._env.fire("on_view_responsive", self)
         finally:
             self._opened.set()
 
     async def _wait_for_place(self, missing: NoPlace) -> None:
-        self.state, self._reason = ViewState.WAITING, str(missing)
-        self._opened.set()
+        self._wait(str(missing))
         await missing.found()
         if self.state is not ViewState.WAITING:  # it is about to be closed
             raise self.closed_error()
@@ -760,7 +766,7 @@ class View(CallsTools):
         self._end(ViewState.CLOSED, self._reason)
 
     def _ended(self, reason: str) -> None:
-        if self.state is ViewState.OPENING:
+        if self.state in (ViewState.OPENING, ViewState.WAITING):
             return  # the task that opens it fails with the reason
         self._end(ViewState.CLOSED, self._reason if self.state is ViewState.CLOSING else reason)
 
@@ -784,6 +790,10 @@ class View(CallsTools):
         """See `BridgeListener`."""
         if self.takes_calls and self._bridge is not None:
             self._tools.changed(self._bridge.app_capabilities)
+
+    def refused(self, reason: str) -> None:
+        """See `BridgeListener`."""
+        self.give_up(f"its `ui/initialize` was refused: {clean(reason, _MAX_REASON)}")
 
     def restarted(self) -> None:
         """See `BridgeListener`: new registration numbers are unrelated to the old ones."""
@@ -833,18 +843,3 @@ class View(CallsTools):
         self._context = read_context(self.provenance, update, self._env.max_context_bytes)
         self.mark_used()
         self._env.fire("on_model_context", self)
-
-
-def _why_not_opened(error: BaseException, timeout: float) -> str:
-    match error:
-        case TimeoutError():
-            return (
-                f"it was not initialised within {timeout:g} s: its page has to call `connect()`, "
-                "and a script error before that prevents it"
-            )
-        case asyncio.CancelledError():
-            return str(error) or "its opening was cancelled"
-        case TransomError():
-            return str(error)
-        case _:
-            return f"it could not be shown: {type(error).__name__}"

@@ -20,7 +20,7 @@ _LIBRARY = 1000  # columns that nobody writes: code of a library, in one line
 _MAX_PROBLEMS = 1000  # of one View, however often its page is loaded
 
 
-def may_keep_from_connecting(problem: ViewProblem) -> bool:
+def _may_keep_from_connecting(problem: ViewProblem) -> bool:
     """Whether this may be why a page never connects: a script that failed, or was blocked."""
     if _HARMLESS.match(problem.message):
         return False
@@ -46,6 +46,8 @@ def record_problem(view: View, problem: ViewProblem) -> ViewProblem | None:
         tool=None if problem.tool is None else clean(problem.tool, _MAX_TOOL),
         source=None if problem.source is None else clean(problem.source, _MAX_SOURCE),
     )
+    if view.app is None and view.failure is None and _may_keep_from_connecting(problem):
+        view.failure = problem
     place = ":".join(str(each) for each in (problem.source, problem.line, problem.column) if each)
     detail = f"{problem.message} ({place})" if problem.source else problem.message
     view.record("problem", problem.kind, tool=problem.tool, by=view.id, detail=detail)

@@ -27,7 +27,8 @@ from transom.host.elicit_form import form_answer
 from transom.host.elicitation import ElicitRequest
 from transom.host.grants import Grant
 from transom.host.host import Host
-from transom.host.liveness import BUSY, GONE
+from transom.host.liveness import BUSY, GONE, ViewState
+from transom.host.opening_failures import for_author
 from transom.host.policy import (
     Allow,
     AllowAlways,
@@ -323,11 +324,11 @@ class Seat:
 
     async def _reopen_own(self, host: Host, key: str) -> None:
         view = self._view(key)
-        if view is not None and view.opening is not None:
-            await asyncio.wait([view.opening])  # it is about to fail, and can be reopened then
-        elif view is not None and view.state in (BUSY, GONE):
+        if view is not None and view.state in (BUSY, GONE, ViewState.WAITING):
             await self._avoid_if_stuck(view.id)
             await view.close("the user reloaded it")
+        elif view is not None and view.opening is not None:
+            await asyncio.wait([view.opening])  # it is about to fail, and can be reopened then
         await host.reopen(key.removesuffix(self.mark))
 
     def _remember(self, view: View) -> None:
@@ -390,14 +391,17 @@ class Seat:
         stage, key = self._stage_of(view)
         cancelled = isinstance(error.__cause__, asyncio.CancelledError)  # it was closed meanwhile
         if stage is not None and not cancelled:
-            given = key, view.id, view.server, self.client, view.reason
+            why = for_author(view.reason, view.failure)
+            given = key, view.id, view.server, self.client, why
             stage.gone.show(GoneView(*given, title=_title(view)), self)
 
     def _show_trouble(self, view: View) -> None:
         stage, key = self._stage_of(view)
         if stage is not None:
-            busy = view.state is BUSY
-            stage.set_trouble(key, "" if busy else view.reason, view.silent_for if busy else None)
+            busy, failed = view.state is BUSY, view.state is ViewState.WAITING
+            why = for_author(view.reason, view.failure if failed else None)
+            since = view.silent_for if busy else None
+            stage.set_trouble(key, "" if busy else why, since, failed=failed)
 
     async def _set_mode(self, view: View, mode: DisplayMode) -> str:
         stage, key = self._stage_of(view)

@@ -443,12 +443,14 @@ class Stage:
         if view_id in self._views:
             self.send({"do": "mode", "view": view_id, "mode": mode})
 
-    def set_trouble(self, view_id: str, reason: str, busy_for: float | None = None) -> None:
+    def set_trouble(
+        self, view_id: str, reason: str, busy_for: float | None = None, *, failed: bool = False
+    ) -> None:
         """Show that a View does not respond and why, or for how long it has been busy.
 
-        "" and None remove that.
+        "" and None remove that. `failed`: its page has, and may still connect.
         """
-        shown = {"reason": clean(reason, MAX_REASON), "busyFor": busy_for}
+        shown = {"reason": clean(reason, MAX_REASON), "failed": failed, "busyFor": busy_for}
         self.send({"do": "trouble", "view": view_id, **shown})
 
     def set_marks(

@@ -8,7 +8,7 @@ export type Approval = Question & {
 /** What `problem` has. */
 export interface ViewProblem {
     /**
-     * A View could not be shown (`failed`), or is gone or busy for long (`unresponsive`); the
+     * A View could not be shown, or has not started (`failed`), or is gone or busy for long (`unresponsive`); the
      * connection was lost (`connection`) or has ended for good (`over`).
      */
     kind: "failed" | "unresponsive" | "connection" | "over";

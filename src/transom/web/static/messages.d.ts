@@ -64,6 +64,8 @@ export interface Trouble {
     do: "trouble";
     view: string;
     reason: string;
+    /** Whether its page has failed, and may still connect. */
+    failed: boolean;
     busyFor: number | null;
 }
 /** Show whether a View stays open, which tools always run, and which are left out and why. */

@@ -1,0 +1,46 @@
+"""Why a View is not open: for whoever called its tool, and in more words for its author."""
+
+from __future__ import annotations
+
+import asyncio
+
+from transom.errors import RequestTimeout, TransomError
+from transom.types import ViewProblem
+
+PAGE_FAILED = "its page failed before `connect()`"
+
+
+def why_not_opened(error: BaseException, timeout: float, known: str, began_to_connect: bool) -> str:
+    """What prevented a View from opening.
+
+    Args:
+        error: what ended its opening.
+        timeout: the seconds that it had.
+        known: why its page has not connected so far, if that is known.
+        began_to_connect: whether its `ui/initialize` was answered.
+    """
+    match error:
+        case TimeoutError() | RequestTimeout() if known:
+            return known
+        case TimeoutError():
+            late = f"it was not initialised within {timeout:g} s: its page"
+            if began_to_connect:
+                return f"{late} sent `ui/initialize`, and no `ui/notifications/initialized`"
+            return f"{late} has to call `connect()`, and a script error before that prevents it"
+        case asyncio.CancelledError():
+            return str(error) or "its opening was cancelled"
+        case TransomError():
+            return str(error).removeprefix("initialized: ").removeprefix("connection closed: ")
+        case _:
+            return f"it could not be shown: {type(error).__name__}"
+
+
+def for_author(reason: str, problem: ViewProblem | None) -> str:
+    """A reason, with the problem of the page that may be the cause; models never see that."""
+    if problem is None:
+        return reason
+    text = f"{reason}: {problem.message}"
+    if not problem.source:
+        return text
+    page = "the page" if problem.is_in_page else problem.source
+    return f"{text} ({page}, line {problem.line}, column {problem.column})"
