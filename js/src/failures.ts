@@ -21,7 +21,7 @@ const { getEntriesByType } = Performance.prototype;
 type Page = Window & typeof globalThis;
 
 const withoutHash = (url: string): string => url.replace(/#.*/, "");
-const address = ({ src, href }: HTMLScriptElement & Partial<SVGScriptElement>): string =>
+const address = ({ src, href }: Partial<HTMLScriptElement & SVGScriptElement>): string =>
   withoutHash(asText(src ?? href?.baseVal));
 
 /** Which modules of a page the browser did not get. Of other scripts it does not say. */
@@ -77,7 +77,8 @@ export function makeFailures(
 
   const readers: Record<string, (event: never) => void> = {
     error(event: ErrorEvent) {
-      const { target, error, message } = event;
+      const { target, message } = event;
+      const error: unknown = event.error;
       if (target === page) {
         if (!HARMLESS.test(asText(error ?? message))) count(1);
       } else if ((target as Element).localName === "script") {
