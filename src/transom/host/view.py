@@ -557,11 +557,11 @@ class View(CallsTools):
         """Open it in a task of its own, while the Views that make room for it are closed."""
         self.opening = asyncio.create_task(self._open(room))
 
-    def give_up(self, reason: str = PAGE_FAILED) -> None:
+    def give_up(self, reason: str | None = None) -> None:
         """End the waits for its page, which seems not to connect. It opens if it does after all."""
         if self.state is ViewState.OPENING and self.app is None:
-            self._wait(reason)
-            self.record("view", "waiting", detail=reason)
+            self._wait(reason or PAGE_FAILED)
+            self.record("view", "waiting", detail=self._reason)
             self._env.fire("on_view_unresponsive", self)
 
     def _wait(self, reason: str) -> None:
