@@ -17,7 +17,7 @@ GUARD = "guard"
 """The label of the guards' origin: see `js/src/guard.ts`. Labels of Views have a `-` in them."""
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
-_ENDS_WITHIN = 3.0  # seconds that a browser lets a page which was removed finish: one, if not busy
+_ENDS_WITHIN = 15.0  # seconds that a browser may need to end the process of a page that is gone
 
 
 MISSING = "missing"
