@@ -21,8 +21,9 @@ from transom.connections.targets import way_to
 from transom.errors import ProtocolError
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
-from transom.host.policy import ApprovalRequest, ViewCalls
+from transom.host.policy import ApprovalRequest
 from transom.host.renderers import Renderer
+from transom.host.tool_visibility import ViewCalls
 from transom.host.ui_resource import UIResource
 from transom.server import Views
 from transom.types import ViewProblem

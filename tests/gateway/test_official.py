@@ -25,7 +25,7 @@ from transom.gateway.display import SharedDisplay
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.host.tool_names import view_stem
-from transom.host.ui_resource import links_view
+from transom.host.tool_visibility import links_view
 from transom.web import HeadlessRenderer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]

@@ -11,7 +11,8 @@ from transom import Allow, AllowAlways, Deny, Limits, Policy, Tool
 from transom.host.downloads import safe_filenames
 from transom.host.grants import Grantee, Grants, fingerprint
 from transom.host.links import link_refusal
-from transom.host.policy import ApprovalRequest, model_may_call, view_may_call
+from transom.host.policy import ApprovalRequest
+from transom.host.tool_visibility import model_may_call, view_may_call
 from transom.types import Implementation, ToolAnnotations
 
 PLAY = Tool(

@@ -39,7 +39,7 @@ from transom.host.host import Host
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
 from transom.host.settling import watch
-from transom.host.ui_resource import links_view
+from transom.host.tool_visibility import links_view
 from transom.host.view import View
 from transom.traffic import Recorder, TrafficListener
 from transom.types import Tool, ToolResult, ViewProblem

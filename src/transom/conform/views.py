@@ -16,9 +16,9 @@ from transom.conform.strict_host import StrictHost
 from transom.connections.connection import ServerConnection
 from transom.connections.targets import Target, connect
 from transom.errors import ProtocolError, Refused, UsageError
-from transom.host.policy import view_may_call
 from transom.host.renderers import InProcessRenderer, MakeApp, Renderer
-from transom.host.ui_resource import UIResource, links_view, load_ui_resource, view_uri
+from transom.host.tool_visibility import links_view, view_may_call
+from transom.host.ui_resource import UIResource, load_ui_resource, view_uri
 from transom.json_values import Json, JsonObject, as_object, clean
 from transom.testing.page_server import page_server
 from transom.types import Tool

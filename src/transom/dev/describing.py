@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from transom.errors import InvalidResult
-from transom.host.policy import model_may_call
 from transom.host.surface import Naming, Surface
 from transom.host.tool_list import tools_for
+from transom.host.tool_visibility import model_may_call
 from transom.host.ui_resource import view_uri
 from transom.host.view import View
 from transom.json_values import as_list, as_object

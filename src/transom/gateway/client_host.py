@@ -24,7 +24,8 @@ from transom.errors import TransomError
 from transom.gateway.eras import Handles
 from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
 from transom.host.limits import Limits
-from transom.host.policy import ApprovalRequest, Decision, Deny, ViewCalls
+from transom.host.policy import ApprovalRequest, Decision, Deny
+from transom.host.tool_visibility import ViewCalls
 from transom.host.view_settings import ViewSettings
 from transom.traffic import TrafficListener
 

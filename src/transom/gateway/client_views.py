@@ -58,9 +58,8 @@ from transom.gateway.view_messages import (
 )
 from transom.host.indirect_tools import INDIRECT_TOOLS, LIST_VIEW_TOOLS
 from transom.host.liveness import ViewState
-from transom.host.policy import model_may_call
 from transom.host.tool_names import owner_of
-from transom.host.ui_resource import links_view
+from transom.host.tool_visibility import links_view, model_may_call
 from transom.json_values import clean, member, members, without_marks
 from transom.protocol import wire
 from transom.protocol.messages import OPEN

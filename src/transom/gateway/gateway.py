@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from transom.gateway.http import HttpGateway
     from transom.gateway.inputs import Approval
     from transom.host.limits import Limits
-    from transom.host.policy import ViewCalls
     from transom.host.renderers import Renderer
     from transom.host.surface import Naming
+    from transom.host.tool_visibility import ViewCalls
     from transom.traffic import TrafficListener
 
 

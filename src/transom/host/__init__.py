@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         Deny,
         Looks,
         Policy,
-        ViewCalls,
     )
     from transom.host.renderers import (
         DrivesViews,
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from transom.host.terminal import ask_in_terminal
     from transom.host.tool_host import ToolHost
     from transom.host.tool_list import ModelApi, ToolList
+    from transom.host.tool_visibility import ViewCalls
     from transom.host.ui_resource import UIResource
     from transom.host.view import View
     from transom.host.view_origin import ViewOrigin
@@ -133,12 +133,13 @@ __getattr__, __dir__ = load_on_use(
         ".limits": "Limits",
         ".liveness": "ViewState",
         ".open_views": "HostRecords ShownCall ViewRecord",
-        ".policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Looks Policy ViewCalls",
+        ".policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Looks Policy",
         ".renderers": "DrivesViews InProcessRenderer MakeApp NoPlace Renderer TakesScreenshots",
         ".surface": "Naming",
         ".terminal": "ask_in_terminal",
         ".tool_host": "ToolHost",
         ".tool_list": "ModelApi ToolList",
+        ".tool_visibility": "ViewCalls",
         ".ui_resource": "UIResource",
         ".model_context": "ModelContext",
         ".view": "View",

@@ -13,17 +13,9 @@ import msgspec
 from transom.errors import Refused
 from transom.host.audit import AuditKind, AuditLog
 from transom.host.grants import Grantee, Grants, same_tool
-from transom.host.policy import (
-    Allow,
-    AllowAlways,
-    ApprovalRequest,
-    Decision,
-    Deny,
-    Looks,
-    Policy,
-    ViewCalls,
-)
+from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny, Looks, Policy
 from transom.host.tool_texts import Provenance
+from transom.host.tool_visibility import ViewCalls
 from transom.recent import Recent
 from transom.types import Tool
 

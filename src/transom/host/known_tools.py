@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from transom.host.policy import model_may_call
 from transom.host.refresh import Refresh, wait_refreshed
+from transom.host.tool_visibility import model_may_call
 from transom.types import AppCapabilities, Tool
 
 _FIRST_LISTING = 3.0  # seconds

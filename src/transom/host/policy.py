@@ -4,8 +4,6 @@
    definition stays the same (`fingerprint` in `grants.py`). For any other tool the approver is
    asked.
 2. Without an approver the call is refused, with a text that says how to allow it.
-3. A model sees and calls only tools whose visibility has `model`, a View only those with `app`.
-   An explicit list is taken as it is: an empty one means nobody.
 """
 
 from __future__ import annotations
@@ -17,17 +15,14 @@ import msgspec
 
 from transom.errors import UsageError
 from transom.host.grants import Grantee, Grants
-from transom.host.ui_resource import links_view
-from transom.json_values import as_object, clean, spelled_name, visible_json
+from transom.host.tool_visibility import ViewCalls
+from transom.json_values import clean, spelled_name, visible_json
 from transom.types import Implementation, Tool
 
 _MAX_SHOWN_TEXT = 1000  # characters that a user can be expected to read
 
 Looks = Literal["allow", "ask", "never"]
 """Whether a model may look at the page of a View: see `Policy`."""
-
-ViewCalls = Literal["spec", "linked", "declared"]
-"""Which tools of its server a View may call: see `Policy`."""
 
 
 class Allow(msgspec.Struct, frozen=True):
@@ -256,20 +251,3 @@ class Policy:
             return answer
         kind = type(answer).__name__
         return Deny(f"The approver answered {kind}; it has to be Allow, AllowAlways or Deny")
-
-
-# --- visibility ------------------------------------------------------------------------------
-
-
-def model_may_call(tool: Tool) -> bool:
-    """Whether the model may see and call it."""
-    return "model" in tool.visibility
-
-
-def view_may_call(tool: Tool, view_calls: ViewCalls = "spec") -> bool:
-    """Whether a View of the same server may call it."""
-    if "app" not in tool.visibility:
-        return False
-    declared = as_object((tool.meta or {}).get("ui")).get("visibility")
-    linked = view_calls == "linked" and links_view(tool.meta)
-    return view_calls == "spec" or linked or isinstance(declared, list | str)

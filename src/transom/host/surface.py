@@ -17,10 +17,10 @@ import msgspec
 
 from transom.drive.tools import ACT_ON_VIEW, DRIVE_TOOLS, LOOK_AT_VIEW
 from transom.host.indirect_tools import CALL_VIEW_TOOL, INDIRECT_TOOLS, LIST_VIEW_TOOLS
-from transom.host.policy import model_may_call
 from transom.host.tool_list import ToolList
 from transom.host.tool_names import SEPARATOR, looks_owned, owned_name, owner_of, plain_name
 from transom.host.tool_texts import as_server_tool, as_view_tool, with_originals
+from transom.host.tool_visibility import model_may_call
 from transom.types import Tool
 
 Naming = Literal["flat", "indirect", "both"]

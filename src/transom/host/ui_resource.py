@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from transom.connections.upstream import Server, list_all
 from transom.errors import InvalidResult, ProtocolError
+from transom.host.tool_visibility import links_view
 from transom.json_values import as_object, member
 from transom.protocol.messages import LEGACY_URI_KEY, VIEW_MIME_TYPE
 from transom.protocol.methods import read_result
@@ -40,13 +40,6 @@ class UIResource(msgspec.Struct, frozen=True, kw_only=True):
     permissions: dict[str, Any] | None = None
     domain: str | None = None
     prefers_border: bool | None = None
-
-
-def links_view(meta: Mapping[str, Any] | None) -> bool:
-    """Whether a tool with this `_meta` opens a View, or would if its link were valid."""
-    return meta is not None and (
-        "resourceUri" in as_object(meta.get("ui")) or LEGACY_URI_KEY in meta
-    )
 
 
 def view_uri(tool: Tool) -> str | None:

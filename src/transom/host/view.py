@@ -53,14 +53,15 @@ from transom.host.limits import Limits
 from transom.host.liveness import BUSY, GONE, LIVE, Liveness, ViewState
 from transom.host.model_context import ModelContext, read_context
 from transom.host.opening_failures import PAGE_FAILED, why_not_opened
-from transom.host.policy import ApprovalRequest, model_may_call
+from transom.host.policy import ApprovalRequest
 from transom.host.refresh import LATE, Refresh
 from transom.host.renderers import NoPlace, Renderer, TakesScreenshots, turn_of
+from transom.host.shown_calls import ShownCalls
 from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
 from transom.host.tool_texts import Provenance, is_untrusted, mark_untrusted, without_our_meta
+from transom.host.tool_visibility import model_may_call
 from transom.host.ui_resource import load_ui_resource
-from transom.host.view_calls import ViewCalls
 from transom.host.view_origin import ViewOrigin
 from transom.host.view_server import ViewServer
 from transom.json_values import clean
@@ -133,7 +134,7 @@ class View(CallsTools):
     ) -> None:
         self.id: str = id
         """Its id, such as `orders-1`."""
-        self._calls = ViewCalls(origin)
+        self._calls = ShownCalls(origin)
         self.state: ViewState = ViewState.OPENING
         """`opening`, `waiting`, `live`, `busy`, `gone`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None

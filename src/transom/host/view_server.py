@@ -33,9 +33,9 @@ from transom.errors import (
     Refused,
 )
 from transom.host.audit import AuditLog
-from transom.host.policy import ViewCalls, view_may_call
 from transom.host.renderers import Turn
 from transom.host.tasks import TaskServers
+from transom.host.tool_visibility import ViewCalls, view_may_call
 from transom.json_values import as_list, as_object
 from transom.protocol import wire
 from transom.protocol.messages import result_json

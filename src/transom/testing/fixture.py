@@ -26,7 +26,7 @@ from transom.host.host import Host
 from transom.host.limits import Limits
 from transom.host.policy import Allow, Approve, Deny, Policy
 from transom.host.renderers import MakeApp
-from transom.host.ui_resource import links_view
+from transom.host.tool_visibility import links_view
 from transom.host.view import View
 from transom.protocol.messages import ToolOutcome
 from transom.testing.browser import MixedRenderer, SharedBrowser

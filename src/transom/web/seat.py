@@ -29,15 +29,9 @@ from transom.host.grants import Grant
 from transom.host.host import Host
 from transom.host.liveness import BUSY, GONE, ViewState
 from transom.host.opening_failures import for_author
-from transom.host.policy import (
-    Allow,
-    AllowAlways,
-    ApprovalRequest,
-    Decision,
-    Deny,
-    model_may_call,
-)
+from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
 from transom.host.renderers import Turn
+from transom.host.tool_visibility import model_may_call
 from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.json_values import clean

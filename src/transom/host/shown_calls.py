@@ -13,7 +13,7 @@ from transom.json_values import members
 from transom.protocol.messages import ToolOutcome, result_json
 
 
-class ViewCalls:
+class ShownCalls:
     """The calls of one View. It shows one at a time, and the next when that one has ended."""
 
     def __init__(self, first: ViewOrigin) -> None:
