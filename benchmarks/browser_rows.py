@@ -29,7 +29,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from benchmarks.page import print_lines
 from benchmarks.processes import held_by_descendants
 from transom import Host, Limits, Policy
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.server.views import Views
 from transom.web import HeadlessRenderer
 

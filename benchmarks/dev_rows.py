@@ -36,7 +36,7 @@ from playwright.async_api import BrowserContext, Error, Page, Route, async_playw
 
 from benchmarks.page import ROOT, print_lines
 from tests.ports import reserved_port
-from transom.web.chromium import chromium_arguments, find_chromium
+from transom.web.local.chromium import chromium_arguments, find_chromium
 
 __all__ = ["measure"]
 

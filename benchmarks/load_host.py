@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.host_rows import URI, bench_server, definitions, listing_app
 from transom import App, Channel, Host, InProcessRenderer, Limits, Policy
 from transom.errors import TransomError, ViewClosed
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.types import Tool
 
 __all__ = ["Report", "run"]

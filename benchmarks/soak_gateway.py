@@ -53,7 +53,7 @@ from benchmarks.probed import Probe
 from benchmarks.processes import Held, command_of, held_by, marked, share_of_memory, zombies_of
 from benchmarks.soak_fleet import FleetTally, soak_fleet
 from benchmarks.tally import CallTally
-from transom.web.chromium import chromium_arguments, find_chromium
+from transom.web.local.chromium import chromium_arguments, find_chromium
 
 __all__ = ["KINDS", "Kind", "Tally", "soak"]
 

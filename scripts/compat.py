@@ -23,8 +23,8 @@ from scripts.conformance import HEADING
 from transom import Host, Policy, ToolResult, __version__
 from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.errors import TransomError
-from transom.host.ui_resource import links_view
-from transom.host.view import View
+from transom.host.views.ui_resource import links_view
+from transom.host.views.view import View
 from transom.web import HeadlessRenderer, Violation
 
 ROOT = Path(__file__).parents[1]

@@ -29,10 +29,10 @@ from playwright.async_api import async_playwright
 from tests.pdf import pdf_of
 from transom import Host, Policy
 from transom.drive.snapshot import Snapshot
-from transom.host.ui_resource import links_view
-from transom.host.view import View
+from transom.host.views.ui_resource import links_view
+from transom.host.views.view import View
 from transom.web import HeadlessRenderer
-from transom.web.chromium import chromium_arguments, find_chromium
+from transom.web.local.chromium import chromium_arguments, find_chromium
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"

@@ -21,7 +21,7 @@ from playwright.async_api import Page, async_playwright, expect
 from transom import Host, Policy
 from transom.dev.session import DevSession, DevTarget
 from transom.web import BrowserRenderer, HeadlessRenderer
-from transom.web.chromium import chromium_arguments, find_chromium
+from transom.web.local.chromium import chromium_arguments, find_chromium
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -83,7 +83,7 @@ def no_spare_process(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.config.getoption("--tier") != "test":
         yield
         return
-    from transom.web import chromium
+    from transom.web.local import chromium
 
     off = "--disable-features="
     arguments = [

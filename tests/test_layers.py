@@ -72,7 +72,7 @@ MAY_IMPORT = {
     "connections": UP_TO_SESSION | {"mcptypes", "state_files"},
     "host": UP_TO_CONNECTIONS,
     # The in-process renderer runs Apps, so it alone in the host knows what a View is.
-    "host.renderers": UP_TO_CONNECTIONS | {"view"},
+    "host.views.renderers": UP_TO_CONNECTIONS | {"view"},
     "server": UP_TO_SESSION | {"mcptypes"},
     "serving": {"errors"},
     "web": UP_TO_SERVING,
@@ -85,6 +85,14 @@ MAY_IMPORT = {
     "conform": UP_TO_SERVING | {"web", "check", "testing"},
     "cli": EVERYTHING,
     "__main__": {"cli"},
+}
+
+# The rooms of a folder from below, each with what may not import another of the same line; "" is
+# every other module of the folder.
+ROOMS = {
+    "host": [{"audit", "limits"}, {"tools"}, {"asking"}, {"views"}, {""}],
+    "web": [{""}, {"local", "application"}],
+    "gateway": [{"configuration"}, {""}],
 }
 
 # The official SDK speaks in pydantic models, anyio streams and httpx2 clients.
@@ -246,7 +254,7 @@ def _reachable(imports: dict[str, set[str]], start: str) -> set[str]:
 
 
 def layer_of(module: str) -> str:
-    """`transom.host.renderers` -> `host.renderers`, where the tables know it, or `host`."""
+    """`transom.host.views.renderers`: `host.views.renderers`, if the tables have it, or `host`."""
     inner = module.removeprefix("transom.")
     return inner if inner in MAY_IMPORT else inner.partition(".")[0]
 
@@ -340,6 +348,34 @@ def test_nothing_inside_imports_the_package_that_hands_out_everything():
     assert found == []
 
 
+def room_of(module: str) -> tuple[int, str]:
+    """How far up it is in its folder, and the name of its room: `transom.host.tools.surface`."""
+    folder, _, inner = module.removeprefix("transom.").partition(".")
+    first = inner.partition(".")[0]
+    known = {room for rooms in ROOMS[folder] for room in rooms}
+    room = first if first in known else ""
+    return next(height for height, rooms in enumerate(ROOMS[folder]) if room in rooms), room
+
+
+@pytest.mark.parametrize("folder", ROOMS)
+def test_rooms_of_a_folder_import_only_those_below_them(folder: str):
+    inside = [module for module in modules() if module.startswith(f"transom.{folder}.")]
+    wrong = [
+        f"{module}, line {line}: {target}"
+        for module in inside
+        for target, line in targets_of(modules()[module].read_text(), module)
+        if target in inside and room_of(target) != room_of(module)
+        if room_of(target)[0] >= room_of(module)[0]
+    ]
+    assert wrong == []
+
+
+def test_every_room_exists():
+    for folder, heights in ROOMS.items():
+        found = {room_of(module)[1] for module in modules() if f".{folder}." in module}
+        assert found == set().union(*heights)
+
+
 def test_circles_are_found_however_long_they_are():
     imports = {
         "a": {"b", "d"}, "b": {"c"}, "c": {"a"}, "d": {"e"}, "e": set[str](), "f": {"f"},
@@ -363,14 +399,14 @@ def test_circles_are_found_however_long_they_are():
     ],
 )
 def test_an_import_is_one_of_its_module_however_it_is_written(source: str):
-    assert list(targets_of(source, "transom.host.bridge")) == [
+    assert list(targets_of(source, "transom.host.open_views")) == [
         ("transom.host.host", source.count("\n") + 1)
     ]
 
 
 @pytest.mark.parametrize("source", ["import transom", "from transom import App, Host"])
 def test_what_the_package_hands_out_is_an_import_of_the_package(source: str):
-    assert {target for target, _ in targets_of(source, "transom.host.bridge")} == {"transom"}
+    assert {target for target, _ in targets_of(source, "transom.host.views.bridge")} == {"transom"}
 
 
 def test_the_modules_of_transom_are_found():
@@ -394,16 +430,16 @@ def test_every_layer_exists_and_has_its_packages_listed():
         ("protocol.__init__", "from ..session import Session", "protocol may not import session"),
         ("protocol.peer", "import asyncio", "protocol may not use asyncio"),
         ("errors", "def f():\n    from transom.types import Tool", "errors may not import types"),
-        ("view.app", "from transom.host.bridge import Bridge", "view may not import host"),
+        ("view.app", "from transom.host.views.bridge import Bridge", "view may not import host"),
         ("view.app", "from transom import Bridge", "view may not import host"),
-        ("host.bridge", "from transom.view.app import App", "host may not import view"),
+        ("host.views.bridge", "from transom.view.app import App", "host may not import view"),
         ("server.views", "from transom.host.host import Host", "server may not import host"),
         ("web.asgi", "from transom.gateway.proxy import run", "web may not import gateway"),
         ("host.host", "import transom.cli", "host may not import cli"),
         ("view.tools", "import mcp", "view may not load mcp at import time"),
         ("view.tools", "def f():\n    import mcp.types", "view may not load mcp at all"),
         ("schema", "try:\n    import pydantic\nexcept ImportError:\n    pass", "at import time"),
-        ("host.surface", "from starlette.responses import Response", "host may not load starlette"),
+        ("host.tools.surface", "from starlette import types", "host may not load starlette"),
         ("web.csp", "from mcp import types", "web may not load mcp"),
         ("server.views", "from fastmcp import FastMCP", "server may not load fastmcp"),
         ("server.views", "from transom.server.fastmcp import FastGate", "inside a function only"),
@@ -428,8 +464,8 @@ def test_an_import_that_goes_up_is_found(module: str, source: str, complaint: st
         ("protocol.__init__", "from .wire import decode\nfrom . import peer"),
         ("schema", "def f():\n    import pydantic"),
         ("schema", "if TYPE_CHECKING:\n    import pydantic"),
-        ("host.renderers", "from transom.view.app import App"),
-        ("host.bridge", "from transom.types import ToolResult\nimport mcp_types"),
+        ("host.views.renderers", "from transom.view.app import App"),
+        ("host.views.bridge", "from transom.types import ToolResult\nimport mcp_types"),
         ("server.fastmcp", "from fastmcp import FastMCP"),
         ("server.views", "def f():\n    from transom.server import fastmcp"),
         ("cli.main", "import rich\nfrom transom.gateway import proxy"),

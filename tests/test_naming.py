@@ -5,8 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
-from transom.gateway.config import fitted_name, name_of_command, name_of_url, unique_names
-from transom.host.tool_names import check_server_name
+from transom.gateway.configuration.config import (
+    fitted_name,
+    name_of_command,
+    name_of_url,
+    unique_names,
+)
+from transom.host.tools.tool_names import check_server_name
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transom import Host, Policy
-from transom.host.renderers import Renderer
+from transom.host.views.renderers import Renderer
 
 
 # region measure

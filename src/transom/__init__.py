@@ -12,11 +12,11 @@ TYPE_CHECKING = False  # type checkers take it for True; importing it would cost
 if TYPE_CHECKING:
     from transom.channel import Channel
     from transom.errors import ProtocolError, ToolError
-    from transom.host.bridge import Bridge
+    from transom.host.asking.policy import Allow, AllowAlways, Deny, Policy
     from transom.host.host import Host
     from transom.host.limits import Limits
-    from transom.host.policy import Allow, AllowAlways, Deny, Policy
-    from transom.host.renderers import InProcessRenderer
+    from transom.host.views.bridge import Bridge
+    from transom.host.views.renderers import InProcessRenderer
     from transom.types import Tool, ToolResult
     from transom.view.app import App, CallContext
     from transom.view.tools import RegisteredTool
@@ -46,11 +46,11 @@ __getattr__, __dir__ = load_on_use(
     {
         ".channel": "Channel",
         ".errors": "ProtocolError ToolError",
-        ".host.bridge": "Bridge",
+        ".host.views.bridge": "Bridge",
         ".host.host": "Host",
         ".host.limits": "Limits",
-        ".host.policy": "Allow AllowAlways Deny Policy",
-        ".host.renderers": "InProcessRenderer",
+        ".host.asking.policy": "Allow AllowAlways Deny Policy",
+        ".host.views.renderers": "InProcessRenderer",
         ".types": "Tool ToolResult",
         ".view.app": "App CallContext",
         ".view.tools": "RegisteredTool",

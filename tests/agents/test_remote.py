@@ -11,7 +11,7 @@ from tests.agents.scripted import FRAMEWORKS, Call, Framework, Script, hosting
 from tests.host.page import PageRenderer
 from transom import Allow, App, Host
 from transom.channel import memory_pair
-from transom.web.remote_host import RemoteHost, SharedHost
+from transom.web.application.remote_host import RemoteHost, SharedHost
 
 
 async def nothing() -> None:

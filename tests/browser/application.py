@@ -14,7 +14,7 @@ from starlette.routing import Route as AppRoute
 
 from tests.browser.hosting import server
 from transom import Host, Policy
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.serving import listen, serve
 from transom.web import Sandbox, UserLimits, WebViews
 from transom.web.csp import CspMode

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from tests.browser.hosting import Chromium
 from tests.browser.transomjs_host import Node
-from transom.web.chromium import chromium_arguments, find_chromium
+from transom.web.local.chromium import chromium_arguments, find_chromium
 
 HERE = Path(__file__).parent
 

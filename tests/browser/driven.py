@@ -8,7 +8,7 @@ from mcp.server.mcpserver import MCPServer
 
 from tests.browser.hosting import User
 from transom import Host, Policy
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.server import Views
 
 URI = "ui://tests/driven"

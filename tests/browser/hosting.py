@@ -15,10 +15,10 @@ from playwright.async_api import Page as BrowserPage
 
 from tests.browser.views import html
 from transom import Host, Policy
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.server import Views
-from transom.web.chromium import chromium_arguments, find_chromium
-from transom.web.renderers import BrowserRenderer
+from transom.web.local.chromium import chromium_arguments, find_chromium
+from transom.web.local.renderers import BrowserRenderer
 from transom.web.stage import Stage
 
 expect.set_options(timeout=30_000)  # not 5 s: a busy machine may need them

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.browser.hosting import hosted, show, text_of
 from transom import Host
-from transom.web.renderers import BrowserRenderer
+from transom.web.local.renderers import BrowserRenderer
 
 VIEW = """
 let calls = 0;

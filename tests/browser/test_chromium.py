@@ -20,14 +20,14 @@ from tests.browser.hosting import (
     until_gone,
 )
 from transom.errors import TransomError
-from transom.web.chromium import ChromiumProcess, find_chromium
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.chromium import ChromiumProcess, find_chromium
+from transom.web.local.headless import HeadlessRenderer
 
 pytestmark = pytest.mark.processes
 
 START = """
 import asyncio, os, signal
-from transom.web.chromium import ChromiumProcess
+from transom.web.local.chromium import ChromiumProcess
 process = ChromiumProcess()
 asyncio.run(process.address(""))
 print(process._profile.path, flush=True)
@@ -88,7 +88,7 @@ async def test_playwrights_chromium_without_a_window_is_found_if_it_alone_is_ins
     there.parent.mkdir(parents=True)
     there.write_text(f'#!/bin/sh\nexec {find_chromium()} "$@"')
     there.chmod(0o755)
-    monkeypatch.setattr("transom.web.chromium.find_chromium", lambda: None)
+    monkeypatch.setattr("transom.web.local.chromium.find_chromium", lambda: None)
     process = ChromiumProcess()
     address = await process.address(str(tmp_path / "chromium-1254" / "chrome-linux" / "chrome"))
     assert address.startswith("ws://127.0.0.1:")
@@ -147,7 +147,7 @@ async def test_views_without_a_window_are_in_chromiums_process_sandbox_if_the_sy
     script.write_text(text.replace("CHROMIUM", whole))
     script.chmod(0o755)
     monkeypatch.setenv("TRANSOM_CHROMIUM", str(script))
-    monkeypatch.setattr("transom.web.chromium._is_root", lambda: False)
+    monkeypatch.setattr("transom.web.local.chromium._is_root", lambda: False)
     process = ChromiumProcess() if is_shared else None
     async with hosted(HeadlessRenderer(process=process)) as host:
         await show(host)

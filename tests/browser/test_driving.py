@@ -7,7 +7,7 @@ from tests.browser.driven import CONTROLS, Driven, driven, inside_of, use_contro
 from tests.browser.hosting import Chromium
 from transom.errors import Refused
 from transom.web.csp import CspMode
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 ORDERS = """
 <h1>Orders</h1><p>There are <b>many</b> of them.</p>

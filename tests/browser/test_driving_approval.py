@@ -9,7 +9,7 @@ from tests.browser.driven import driven
 from tests.browser.hosting import Chromium
 from transom import Allow, Policy
 from transom.errors import ToolError
-from transom.host.policy import ApprovalRequest
+from transom.host.asking.policy import ApprovalRequest
 
 COUNTER = """
 <button onclick="this.nextElementSibling.textContent++">Add</button><output>0</output>

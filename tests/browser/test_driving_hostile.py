@@ -10,8 +10,8 @@ from tests.browser.driven import driven, inside_of
 from tests.browser.hosting import Chromium
 from transom.errors import ViewClosed
 from transom.web.driving import MAX_ANSWER
-from transom.web.headless import HeadlessRenderer
-from transom.web.real_input import RealInput
+from transom.web.local.headless import HeadlessRenderer
+from transom.web.local.real_input import RealInput
 
 INVISIBLE = """
 <p>What is seen</p>

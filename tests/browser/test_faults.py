@@ -27,9 +27,9 @@ from tests.browser.hosting import (
 )
 from transom import Host, Limits
 from transom.errors import ProtocolError, RequestCancelled, RequestTimeout, ViewClosed
-from transom.host.view import View
+from transom.host.views.view import View
+from transom.web.local.renderers import BrowserRenderer
 from transom.web.mounted_views import Violation
-from transom.web.renderers import BrowserRenderer
 
 WORK = """
 let made = 0;

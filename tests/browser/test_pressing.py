@@ -11,7 +11,7 @@ from playwright.async_api import Page as BrowserPage
 from tests.browser.application import live, site
 from tests.browser.hosting import show, text_of
 from transom import Host
-from transom.host.view import View
+from transom.host.views.view import View
 
 # A View does what its tools tell it to: what Playwright runs in a frame counts as a press there.
 HOSTILE = """

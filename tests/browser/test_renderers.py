@@ -17,9 +17,9 @@ import pytest
 from tests.browser.hosting import Told, hosted, processes, show, signal_all, text_of, until_gone
 from transom import Host
 from transom.errors import RequestTimeout, ViewClosed
-from transom.web import headless as headless_module
-from transom.web.chromium import ChromiumProcess, Profile, find_chromium
-from transom.web.headless import HeadlessRenderer
+from transom.web.local import headless as headless_module
+from transom.web.local.chromium import ChromiumProcess, Profile, find_chromium
+from transom.web.local.headless import HeadlessRenderer
 
 pytestmark = pytest.mark.processes
 

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from tests.browser.views import Shown, page, stage
-from transom.host.bridge import Bridge
+from transom.host.views.bridge import Bridge
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 

@@ -11,8 +11,8 @@ import pytest
 from tests.browser.hosting import Chromium, Told, User, hosted, show, text_of
 from transom import Host, Policy
 from transom.errors import UsageError, ViewClosed
-from transom.web.headless import HeadlessRenderer
-from transom.web.renderers import BrowserRenderer
+from transom.web.local.headless import HeadlessRenderer
+from transom.web.local.renderers import BrowserRenderer
 
 VIEW = """
 let calls = 0;

@@ -16,7 +16,7 @@ from tests.browser.hosting import Chromium, Told, User, hosted, show, text_of
 from tests.browser.sharer import VIEW
 from tests.processes import ended
 from transom import Host, Policy
-from transom.web.renderers import BrowserRenderer
+from transom.web.local.renderers import BrowserRenderer
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from playwright.async_api import expect
 from tests.browser.hosting import Chromium, Told, User, hosted, show, text_of
 from transom import Host, Limits, Policy
 from transom.errors import Refused, ViewClosed
-from transom.host.view import View
+from transom.host.views.view import View
 
 VIEW = """
 let asked = 0;

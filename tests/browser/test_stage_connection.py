@@ -14,7 +14,7 @@ from tests.browser.hosting import (
     text_of,
 )
 from transom import Host
-from transom.web.renderers import BrowserRenderer
+from transom.web.local.renderers import BrowserRenderer
 
 VIEW = "let calls = 0; tools.count = () => { calls += 1; return calls; };"
 

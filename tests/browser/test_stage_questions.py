@@ -12,8 +12,8 @@ from typing import Any
 from playwright.async_api import expect
 
 from tests.browser.hosting import Chromium, User
-from transom.host.elicit_form import read_form
-from transom.host.ui_resource import UIResource
+from transom.host.asking.elicit_form import read_form
+from transom.host.views.ui_resource import UIResource
 from transom.web.stage import Stage
 
 LONG_AGO = 0

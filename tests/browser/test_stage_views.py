@@ -13,7 +13,7 @@ from playwright.async_api import Route, expect
 from tests.browser.hosting import SEEN, Chromium, Told, User, hosted, show, text_of
 from tests.browser.views import html, page
 from transom import Host, Policy
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.server import Csp, Views
 from transom.types import ViewProblem
 from transom.web.cards import GoneView

@@ -16,9 +16,9 @@ from tests.browser.hosting import Told, User, inside, lasting_browser, text_of
 from tests.browser.views import html, page
 from transom import Host, Policy
 from transom.connections import ServerConnection, connect
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.server import Views
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 from transom.web.view_storage import ViewStorage
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]

@@ -11,7 +11,7 @@ from transom import Host, Policy
 from transom.errors import ProtocolError, ViewClosed
 from transom.server.resource import inline_transom
 from transom.types import Task
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 APP = """
   globalThis.errors = [];

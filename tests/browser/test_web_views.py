@@ -15,7 +15,7 @@ from tests.browser.application import live, opened, site
 from tests.browser.bundling import bundle
 from tests.browser.hosting import inside, show, text_of
 from tests.browser.transomjs_host import ROOT
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.serving import listen, serve
 from transom.web.csp import build_csp
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from transom.host.bridge import Bridge
-from transom.host.ui_resource import UIResource
-from transom.web.headless import HeadlessRenderer
+from transom.host.views.bridge import Bridge
+from transom.host.views.ui_resource import UIResource
+from transom.web.local.headless import HeadlessRenderer
 from transom.web.mounted_views import Violation
 
 SCRIPT = """

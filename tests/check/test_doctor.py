@@ -21,7 +21,7 @@ from transom.check.host_profiles import host_profile
 from transom.check.observing import BrowserWatch
 from transom.connections import ServerConnection, connect
 from transom.errors import NotConnected, UsageError
-from transom.host.ui_resource import view_uri
+from transom.host.views.ui_resource import view_uri
 from transom.server.resource import inline_transom
 from transom.types import ViewProblem
 from transom.web import HeadlessRenderer

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Ran, transom
-from transom.gateway.agent_configs import CLIENTS
-from transom.gateway.install import transom_command
+from transom.gateway.configuration.agent_configs import CLIENTS
+from transom.gateway.configuration.install import transom_command
 
 
 @pytest.fixture(autouse=True)

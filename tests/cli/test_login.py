@@ -23,7 +23,7 @@ from tests.ports import reserved_port
 from transom.cli.login import read_headers
 from transom.connections import login
 from transom.errors import TransomError, UsageError
-from transom.web import renderers
+from transom.web.local import renderers
 
 
 @pytest.fixture(autouse=True)

@@ -26,11 +26,11 @@ from transom.cli.open import (
     report_violation,
 )
 from transom.errors import TransomError, UsageError
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.server import Views
 from transom.types import Tool
+from transom.web.local.renderers import BrowserRenderer
 from transom.web.mounted_views import Violation
-from transom.web.renderers import BrowserRenderer
 
 URI = "ui://shop/page.html"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import transom
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.web.view_storage import ViewStorage
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 
 _INTRODUCTION = {
     "appInfo": {"name": "hostile", "version": "1"},

@@ -27,8 +27,8 @@ from typing import Any, cast
 import msgspec
 
 from transom.channel import Channel
-from transom.host.renderers import Renderer
-from transom.host.ui_resource import UIResource
+from transom.host.views.renderers import Renderer
+from transom.host.views.ui_resource import UIResource
 
 FOLDER = Path(__file__).parent
 Change = Callable[[str, Any], list[Any]]

@@ -10,8 +10,8 @@ from tests.conform.mutations import Change, ChangedChannel, Mutated, Mutation
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed
 from transom.host.host import Host
-from transom.host.ui_resource import UIResource
-from transom.host.view import View
+from transom.host.views.ui_resource import UIResource
+from transom.host.views.view import View
 
 SCRIPT = Path(__file__).with_name("instruments.mjs")
 

@@ -25,9 +25,9 @@ from transom.conform.driving import DrivenTransomHost, measure
 from transom.conform.report import ConformReport
 from transom.conform.server import ConformServer, other_server
 from transom.gateway import Gateway
+from transom.host.asking.policy import Policy
 from transom.host.host import Host
-from transom.host.policy import Policy
-from transom.host.renderers import Renderer
+from transom.host.views.renderers import Renderer
 from transom.json_values import as_list, as_object
 from transom.protocol import wire
 from transom.protocol.methods import read_result
@@ -35,8 +35,8 @@ from transom.session import Session
 from transom.types import HostContext, ToolResult
 from transom.version import __version__
 from transom.web.csp import CspMode
-from transom.web.headless import HeadlessRenderer
-from transom.web.renderers import BrowserRenderer
+from transom.web.local.headless import HeadlessRenderer
+from transom.web.local.renderers import BrowserRenderer
 
 _LOOK = {
     "safeAreaInsets": {"top": 0, "right": 0, "bottom": 0, "left": 0},

@@ -24,7 +24,7 @@ from transom.conform.report import ConformReport, as_html, as_json, as_junit
 from transom.conform.requirements import Measurement, requirements
 from transom.conform.server import ConformServer
 from transom.errors import UsageError
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.json_values import as_object
 from transom.traffic import TrafficMessage
 

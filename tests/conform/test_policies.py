@@ -10,8 +10,8 @@ import pytest
 from tests.conform.own_hosts import measure_host
 from transom.channel import Channel
 from transom.host.host import Host
-from transom.host.ui_resource import UIResource
-from transom.web.headless import HeadlessRenderer, HeadlessSeat
+from transom.host.views.ui_resource import UIResource
+from transom.web.local.headless import HeadlessRenderer, HeadlessSeat
 
 FILE = Path(__file__).with_name("broken_policies.toml")
 TIMEOUT = 30.0  # seconds for an answer: a busy machine is not a broken host

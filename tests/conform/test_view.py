@@ -21,8 +21,8 @@ from transom.conform.views import (
     measure_view,
     view_of_page,
 )
-from transom.host.renderers import InProcessRenderer
-from transom.host.ui_resource import UIResource
+from transom.host.views.renderers import InProcessRenderer
+from transom.host.views.ui_resource import UIResource
 
 BROKEN = mutations("broken_views.toml")
 # Where the View is silent, the kit waits for it: the others run every day.

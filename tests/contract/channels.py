@@ -14,9 +14,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from tests.processes import ended
 from tests.web.page import StagePage
 from transom.channel import Channel, lines, memory_pair
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
+from transom.web.local.stage_server import StageServer
 from transom.web.stage import Stage
-from transom.web.stage_server import StageServer
 
 Ends = tuple[Channel, Channel]
 

@@ -21,13 +21,13 @@ from transom.connections.targets import way_to
 from transom.errors import ProtocolError
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
-from transom.host.policy import ApprovalRequest
-from transom.host.renderers import Renderer
-from transom.host.tool_visibility import ViewCalls
-from transom.host.ui_resource import UIResource
+from transom.host.asking.policy import ApprovalRequest
+from transom.host.tools.tool_visibility import ViewCalls
+from transom.host.views.renderers import Renderer
+from transom.host.views.ui_resource import UIResource
 from transom.server import Views
 from transom.types import ViewProblem
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 Through = Literal["Host", "gateway"]
 Side = Literal["transom.js", "Python"]

@@ -12,7 +12,7 @@ from playwright.async_api import Route
 from tests.contract.model import HostModel, Model, Through, model_of, server_of
 from tests.gateway.raw_client import PACKAGES
 from transom.types import TextContent, ToolResult
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 

@@ -40,7 +40,7 @@ from tests.contract.model import (
 from tests.contract.samples import World
 from transom.errors import ProtocolError
 from transom.server.resource import inline_transom
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.ports import reserved_port
-from transom.web.chromium import find_chromium
+from transom.web.local.chromium import find_chromium
 
 ROOT = Path(__file__).parents[2]
 FILES = Path(__file__).with_name("console_files")

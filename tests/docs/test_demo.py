@@ -17,10 +17,10 @@ from scripts.dist_contents import problems
 
 from tests.cli.running import transom
 from tests.docs.test_readme import COMMANDS
-from transom.gateway.agent_configs import CLIENTS, Machine
-from transom.gateway.config_text import FORMATS
-from transom.gateway.install import find_clients
-from transom.web.chromium import chromium_arguments, find_chromium
+from transom.gateway.configuration.agent_configs import CLIENTS, Machine
+from transom.gateway.configuration.config_text import FORMATS
+from transom.gateway.configuration.install import find_clients
+from transom.web.local.chromium import chromium_arguments, find_chromium
 
 pytestmark = pytest.mark.processes
 

@@ -19,7 +19,7 @@ from transom.errors import UsageError
 from transom.evals.cases import EvalFile, Variant
 from transom.evals.report import EvalReport, as_json, as_junit, print_report
 from transom.evals.runs import EvalOptions, MakeModel, find_model, run_cases
-from transom.host.renderers import InProcessRenderer
+from transom.host.views.renderers import InProcessRenderer
 from transom.server import Views
 
 ORDERS = "ui://orders/list.html"

@@ -25,8 +25,8 @@ from transom.connections.connection import ServerConnection
 from transom.errors import PeerError
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
-from transom.host.policy import Allow
-from transom.host.ui_resource import UIResource
+from transom.host.asking.policy import Allow
+from transom.host.views.ui_resource import UIResource
 from transom.web.seat import Seat, SeatOptions, mark_of
 from transom.web.stage import Hello, Stage, StageListener
 

@@ -19,9 +19,9 @@ from transom.connections.connection import Connect
 from transom.errors import ChannelClosed
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
-from transom.host.policy import ApprovalRequest, Decision, Deny
-from transom.host.renderers import Renderer
-from transom.host.ui_resource import UIResource
+from transom.host.asking.policy import ApprovalRequest, Decision, Deny
+from transom.host.views.renderers import Renderer
+from transom.host.views.ui_resource import UIResource
 
 URI = "ui://shop/list.html"
 PNG = b"\x89PNG and so on"

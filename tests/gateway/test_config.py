@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from transom.errors import UsageError
-from transom.gateway.config import (
+from transom.gateway.configuration.config import (
     ServerConfig,
     read_config,
     server_from_command,
@@ -344,6 +344,6 @@ def test_a_url_is_a_server_named_after_its_host():
 
 @pytest.mark.processes
 def test_reading_a_configuration_loads_neither_the_sdk_nor_the_web():
-    code = "import sys, transom.gateway.config; print(*sys.modules)"
+    code = "import sys, transom.gateway.configuration.config; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"mcp", "pydantic", "starlette", "typer", "anyio"} & set(ran.stdout.split())

@@ -14,7 +14,7 @@ from tests.host.page import Page, PageRenderer
 from transom import Host, Policy
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.display import SharedDisplay
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 FIXED = ["list_view_tools", "call_view_tool", "look_at_view", "act_on_view"]
 CLICK = {"ref": "b1", "action": "click"}

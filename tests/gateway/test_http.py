@@ -30,7 +30,7 @@ from transom.gateway import Gateway
 from transom.gateway import http as http_module
 from transom.gateway.client import MAX_BYTES
 from transom.gateway.client_host import ViewOptions
-from transom.gateway.config import ServerConfig, server_from_command
+from transom.gateway.configuration.config import ServerConfig, server_from_command
 from transom.gateway.http import HttpGateway, address_of, serving
 from transom.gateway.http_session import HttpSession
 from transom.gateway.members import connect_to

@@ -19,7 +19,7 @@ from tests.server.clients import ERAS, serving
 from transom.channel import memory_pair
 from transom.errors import NotConnected
 from transom.gateway.client_host import ViewOptions
-from transom.gateway.config import ServerConfig
+from transom.gateway.configuration.config import ServerConfig
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
-from transom.gateway import install
-from transom.gateway.agent_configs import CLIENTS, Machine, Scope
-from transom.gateway.config_text import FORMATS, TomlValue, put_table, toml_table
-from transom.gateway.install import (
+from transom.gateway.configuration import install
+from transom.gateway.configuration.agent_configs import CLIENTS, Machine, Scope
+from transom.gateway.configuration.config_text import FORMATS, TomlValue, put_table, toml_table
+from transom.gateway.configuration.install import (
     Plan,
     find_clients,
     make_plan,
@@ -26,7 +26,7 @@ from transom.gateway.install import (
     settled_command,
     transom_command,
 )
-from transom.gateway.jsonc import remove_member
+from transom.gateway.configuration.jsonc import remove_member
 
 RUN = ["/opt/transom/bin/transom"]
 DOCS = Path(__file__).parents[2] / "docs" / "gateway-install.md"

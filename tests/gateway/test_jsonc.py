@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
-from transom.gateway.jsonc import put_member, read_object
+from transom.gateway.configuration.jsonc import put_member, read_object
 
 NEW = {"command": "run", "args": ["a"]}
 

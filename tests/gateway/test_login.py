@@ -23,7 +23,7 @@ from transom.cli import gateway as command
 from transom.cli.options import find_command
 from transom.errors import NotConnected
 from transom.gateway.client_host import ViewOptions
-from transom.gateway.config import ServerConfig
+from transom.gateway.configuration.config import ServerConfig
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 

@@ -34,7 +34,7 @@ from tests.gateway.test_clients import PlaysByView, openai_model, pydantic_model
 from tests.gateway.viewing_gateway import Screen
 from tests.tiers import grid
 from transom.gateway.client_host import ViewOptions
-from transom.gateway.config import read_config, server_from_command
+from transom.gateway.configuration.config import read_config, server_from_command
 from transom.gateway.http import HttpGateway, serving
 from transom.gateway.members import connect_to
 

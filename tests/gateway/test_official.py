@@ -20,12 +20,12 @@ from tests.pdf import pdf_of
 from transom.channel import memory_pair
 from transom.check.schemas import fitting_arguments
 from transom.gateway.client_host import ViewOptions
-from transom.gateway.config import server_from_command
+from transom.gateway.configuration.config import server_from_command
 from transom.gateway.display import SharedDisplay
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
-from transom.host.tool_names import view_stem
-from transom.host.tool_visibility import links_view
+from transom.host.tools.tool_names import view_stem
+from transom.host.tools.tool_visibility import links_view
 from transom.web import HeadlessRenderer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]

@@ -12,7 +12,7 @@ from tests.host.bare_view import BareView, tool
 from tests.host.shop import BareRenderer
 from transom import App, CallContext, Limits
 from transom.errors import ProtocolError
-from transom.host.view_settings import ViewSettings
+from transom.host.views.view_settings import ViewSettings
 from transom.types import TextContent as Text
 
 VIEW = "shop-1"

@@ -12,8 +12,8 @@ from tests.host.shop import Heard
 from transom import Allow, App, Deny
 from transom.cli.options import find_command
 from transom.errors import UsageError
-from transom.gateway.config import read_config
-from transom.host.view_settings import ViewSettings
+from transom.gateway.configuration.config import read_config
+from transom.host.views.view_settings import ViewSettings
 
 AGAIN = "It was open already, and shows this call now."
 ASK = {"shop": ViewSettings(open="ask")}

@@ -15,7 +15,7 @@ from transom import InProcessRenderer
 from transom.channel import Channel
 from transom.connections.process import ServerProcess
 from transom.gateway.client_host import ViewOptions
-from transom.host.renderers import Renderer
+from transom.host.views.renderers import Renderer
 
 pytestmark = pytest.mark.processes
 

@@ -11,7 +11,7 @@ import pytest
 from tests.gateway import everything, modern
 from tests.gateway.raw_client import GATEWAY, raw_client
 from transom.gateway.client_host import ViewOptions
-from transom.gateway.config import server_from_command
+from transom.gateway.configuration.config import server_from_command
 from transom.gateway.http import HttpGateway, serving
 from transom.gateway.members import connect_to
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from transom.gateway import Gateway
-from transom.gateway.config import read_config, server_from_command
+from transom.gateway.configuration.config import read_config, server_from_command
 
 URI = "ui://orders/list.html"
 

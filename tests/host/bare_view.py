@@ -10,7 +10,7 @@ import msgspec
 
 from transom.channel import Channel, memory_pair
 from transom.errors import ProtocolError
-from transom.host.bridge import Bridge
+from transom.host.views.bridge import Bridge
 from transom.protocol import wire
 from transom.session import Session
 

@@ -11,7 +11,7 @@ from mcp.server.mcpserver import MCPServer
 from tests.host.bare_view import BareView
 from transom import App, Host, InProcessRenderer, Policy
 from transom.channel import Channel, memory_pair
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.server.views import Views
 
 

@@ -9,8 +9,8 @@ import pytest
 from tests.host.bare_view import HOST
 from transom.channel import memory_pair
 from transom.errors import NotConnected
-from transom.host.bridge import _MAX_REPORTS, Bridge
-from transom.host.view_server import ViewServer
+from transom.host.views.bridge import _MAX_REPORTS, Bridge
+from transom.host.views.view_server import ViewServer
 from transom.protocol.messages import object_json, result_json
 from transom.protocol.peer import Progress
 from transom.types import HostContext, Tool

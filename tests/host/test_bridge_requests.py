@@ -7,8 +7,8 @@ import pytest
 
 from tests.host.bare_view import ready, text, tool
 from transom.errors import ProtocolError, Refused
-from transom.host.downloads import Download
-from transom.host.view_requests import CAPABILITY_OF
+from transom.host.views.downloads import Download
+from transom.host.views.view_requests import CAPABILITY_OF
 from transom.protocol.messages import LogParams, ModelContextParams
 from transom.types import EmbeddedResource, ResourceContents, ResourceLink, TextContent, ToolResult
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from transom.host.elicit_form import ElicitField, FieldOption, form_answer, read_form
+from transom.host.asking.elicit_form import ElicitField, FieldOption, form_answer, read_form
 
 PLAIN_S = FieldOption("s", "s")
 S, L = FieldOption("s", "Small"), FieldOption("l", "Large")

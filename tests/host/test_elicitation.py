@@ -12,8 +12,8 @@ from tests.web.browser import PythonBrowser
 from transom import Host, Policy
 from transom.errors import TransomError
 from transom.host import ElicitRequest
-from transom.host.call_limits import CallLimits
-from transom.web.renderers import BrowserRenderer
+from transom.host.tools.call_limits import CallLimits
+from transom.web.local.renderers import BrowserRenderer
 
 
 @pytest.fixture(params=[True, False], ids=["2026-07-28", "2025-11-25"])

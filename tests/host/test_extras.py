@@ -9,7 +9,7 @@ from tests.host.bare_view import BareView, tool, until
 from tests.host.shop import URI, BareRenderer, Heard, editor, hosting
 from transom import App, Host, InProcessRenderer, Limits, Policy
 from transom.errors import Refused, TransomError
-from transom.host.view import View
+from transom.host.views.view import View
 
 
 async def opened(host: Host, renderer: BareRenderer) -> tuple[View, BareView]:

@@ -15,8 +15,8 @@ from tests.host.bare_view import ECHO, BareView, text, tool, until
 from tests.host.shop import HTML, URI, BareRenderer, Heard, editor, hosting, shop, tool_names
 from transom import Allow, AllowAlways, App, Deny, Host, InProcessRenderer, Limits, Policy
 from transom.errors import ProtocolError, Refused, RequestTimeout, UsageError, ViewClosed
+from transom.host.asking.policy import ApprovalRequest
 from transom.host.audit import AuditLog, read_audit
-from transom.host.policy import ApprovalRequest
 from transom.types import Task, TextContent, Tool, ToolResult
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.host.bare_view import BareView, text, tool
 from tests.host.shop import URI, BareRenderer, Heard, hosting, tool_names
 from transom import Allow, App, Host, InProcessRenderer, Limits, Policy
-from transom.host.policy import ApprovalRequest
+from transom.host.asking.policy import ApprovalRequest
 
 LAZY = {"transom/lazy": True}
 

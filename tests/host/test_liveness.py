@@ -13,7 +13,7 @@ from tests.host.bare_view import BareView, tool
 from tests.host.shop import BareRenderer, hosting, tool_names
 from transom import Host, Limits
 from transom.errors import ProtocolError, RequestCancelled, RequestTimeout, ViewClosed
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.protocol.peer import Progress
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Allow, AllowAlways, Deny, Limits, Policy, Tool
-from transom.host.downloads import safe_filenames
-from transom.host.grants import Grantee, Grants, fingerprint
-from transom.host.links import link_refusal
-from transom.host.policy import ApprovalRequest
-from transom.host.tool_visibility import model_may_call, view_may_call
+from transom.host.asking.grants import Grantee, Grants, fingerprint
+from transom.host.asking.links import link_refusal
+from transom.host.asking.policy import ApprovalRequest
+from transom.host.tools.tool_visibility import model_may_call, view_may_call
+from transom.host.views.downloads import safe_filenames
 from transom.types import Implementation, ToolAnnotations
 
 PLAY = Tool(

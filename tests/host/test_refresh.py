@@ -1,6 +1,6 @@
 import asyncio
 
-from transom.host.refresh import Refresh, wait_refreshed
+from transom.host.tools.refresh import Refresh, wait_refreshed
 
 
 async def refreshed(refresh: Refresh, times: int) -> None:

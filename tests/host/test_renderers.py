@@ -10,9 +10,9 @@ from tests.host.shop import HTML, URI, BareRenderer, editor, hosting, shop
 from transom import App, Host, InProcessRenderer, Limits, Policy
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed, InvalidResult, UsageError, ViewClosed
-from transom.host.liveness import ViewState
-from transom.host.renderers import Renderer, TakesScreenshots
-from transom.host.ui_resource import UIResource, load_ui_resource, view_uri
+from transom.host.views.liveness import ViewState
+from transom.host.views.renderers import Renderer, TakesScreenshots
+from transom.host.views.ui_resource import UIResource, load_ui_resource, view_uri
 from transom.json_values import member
 from transom.protocol import wire
 from transom.types import Tool

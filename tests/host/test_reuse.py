@@ -12,7 +12,7 @@ from tests.host.bare_view import begun, until
 from tests.host.shop import HTML, BareRenderer, Heard, editor
 from transom import Allow, AllowAlways, Deny, Host, InProcessRenderer, Limits, Policy
 from transom.errors import Refused, UsageError
-from transom.host.policy import ApprovalRequest
+from transom.host.asking.policy import ApprovalRequest
 from transom.server.views import Views
 from transom.types import ToolResult
 

@@ -8,11 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
-from transom.gateway.config import fitted_name
-from transom.host.surface import Surface
-from transom.host.tool_list import tools_for
-from transom.host.tool_names import check_server_name, owned_name, owner_of, plain_name, view_stem
-from transom.host.tool_texts import Provenance
+from transom.gateway.configuration.config import fitted_name
+from transom.host.tools.surface import Surface
+from transom.host.tools.tool_list import tools_for
+from transom.host.tools.tool_names import (
+    check_server_name,
+    owned_name,
+    owner_of,
+    plain_name,
+    view_stem,
+)
+from transom.host.tools.tool_texts import Provenance
 from transom.json_values import clean
 from transom.types import Implementation, Tool, ToolAnnotations
 

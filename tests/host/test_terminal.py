@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from transom.host import Allow, AllowAlways, ApprovalRequest, Decision, Deny, ask_in_terminal
-from transom.host import terminal as terminal_module
+from transom.host.asking import terminal as terminal_module
 from transom.types import Implementation, Tool
 
 

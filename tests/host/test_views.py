@@ -17,10 +17,10 @@ from transom.errors import (
     UsageError,
     ViewClosed,
 )
+from transom.host.asking.policy import ApprovalRequest
 from transom.host.open_views import HostRecords, OpenViews
-from transom.host.policy import ApprovalRequest
-from transom.host.tool_names import owned_name
-from transom.host.view_tools import ToolDefinitions
+from transom.host.tools.tool_names import owned_name
+from transom.host.views.view_tools import ToolDefinitions
 from transom.types import TextContent, ToolResult
 
 

@@ -11,7 +11,7 @@ from tests.interop.node_peer import NodePeer
 from transom import Host, Limits, Policy, ToolResult
 from transom.channel import Channel, lines
 from transom.errors import ProtocolError, Refused, ViewClosed
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.types import TextContent
 
 pytestmark = pytest.mark.processes

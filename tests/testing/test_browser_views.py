@@ -16,7 +16,7 @@ from tests.testing import pages
 from tests.testing.test_plugin import INI, PLUGINS
 from transom.testing import plugin
 from transom.testing.browser import SharedBrowser
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 pytestmark = pytest.mark.processes
 

@@ -13,7 +13,7 @@ import transom.testing.fixture
 import transom.testing.model
 import transom.testing.page_server
 import transom.testing.pictures
-import transom.web.headless  # noqa: F401
+import transom.web.local.headless  # noqa: F401
 from tests.test_package import modules_loaded_by
 
 MCPServer("which loads more when it is made")

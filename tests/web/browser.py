@@ -9,7 +9,7 @@ from mcp.server.mcpserver import MCPServer
 
 from tests.web.page import PageEnd, StagePage
 from transom import App, Host
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.server import Views
 from transom.web.stage import Stage
 

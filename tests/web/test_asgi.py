@@ -12,11 +12,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.web.page import StagePage
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.web.asgi import PageSocket, stage_app
+from transom.web.local.stage_server import StageServer
 from transom.web.mounted_views import Violation
 from transom.web.stage import Stage
-from transom.web.stage_server import StageServer
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from transom.errors import TransomError, UsageError
-from transom.web import chromium
-from transom.web.chromium import start_chromium
+from transom.web.local import chromium
+from transom.web.local.chromium import start_chromium
 
 FORBIDDEN = (
     "[1:1:ERROR:zygote_host_impl_linux.cc:130] No usable sandbox! If this is a Debian system"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.promises import ROOT
 from tests.web.site import UserPage
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.serving import listen, serve
 
 

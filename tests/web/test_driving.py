@@ -16,10 +16,10 @@ from transom.errors import (
     TransomError,
     ViewClosed,
 )
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.web.driving import MAX_ANSWER, Driving
+from transom.web.local.stage_server import StageServer
 from transom.web.stage import Stage
-from transom.web.stage_server import StageServer
 
 LOOK = {"op": "look"}
 

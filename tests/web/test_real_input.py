@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from transom.errors import RequestTimeout
-from transom.web import real_input
-from transom.web.real_input import RealInput
+from transom.web.local import real_input
+from transom.web.local.real_input import RealInput
 
 CLICK = {"op": "act", "ref": "b1", "action": "click"}
 Answer = dict[str, Any]

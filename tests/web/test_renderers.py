@@ -8,8 +8,8 @@ import pytest
 
 from tests.web.browser import PythonBrowser
 from transom.errors import TransomError
-from transom.host.ui_resource import UIResource
-from transom.web.renderers import BrowserRenderer, open_in_browser
+from transom.host.views.ui_resource import UIResource
+from transom.web.local.renderers import BrowserRenderer, open_in_browser
 
 
 def view(view_id: str = "orders-1") -> UIResource:
@@ -124,7 +124,7 @@ async def test_a_browser_that_is_being_started_ends_with_the_renderer() -> None:
 async def test_a_browser_that_never_starts_is_given_up_and_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("transom.web.local_stage._PAGE_OPENED_WITHIN", 0.01)
+    monkeypatch.setattr("transom.web.local.local_stage._PAGE_OPENED_WITHIN", 0.01)
     starts = 0
 
     async def hanging(_: str) -> None:
@@ -160,7 +160,7 @@ async def test_the_browser_gets_the_address_and_its_opener_has_it_on_no_command_
     told, opener = tmp_path / "told", tmp_path / "opener"
     script = f'tr "\\0" " " </proc/$PPID/cmdline >{opener}; printf %s "$1" >{told}'
     monkeypatch.setenv("BROWSER", browser(tmp_path, script))
-    monkeypatch.setattr("transom.web.renderers._LOOKS", 3000)
+    monkeypatch.setattr("transom.web.local.renderers._LOOKS", 3000)
     await open_in_browser(URL)
     assert await asyncio.to_thread(told.read_text) == URL
     command = await asyncio.to_thread(opener.read_text)
@@ -173,7 +173,7 @@ async def test_a_browser_that_fails_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BROWSER", browser(tmp_path, "exit 1"))
-    monkeypatch.setattr("transom.web.renderers._LOOKS", 3000)
+    monkeypatch.setattr("transom.web.local.renderers._LOOKS", 3000)
     monkeypatch.setenv("DISPLAY", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TransomError, match="No browser could be opened"):

@@ -17,12 +17,12 @@ from transom.background import Background
 from transom.connections.targets import connect
 from transom.errors import Refused, UsageError, ViewClosed
 from transom.host import open_views
-from transom.host.policy import ApprovalRequest
-from transom.host.ui_resource import UIResource
-from transom.host.view import View
+from transom.host.asking.policy import ApprovalRequest
+from transom.host.views.ui_resource import UIResource
+from transom.host.views.view import View
 from transom.types import ResourceContents
+from transom.web.local.renderers import BrowserRenderer
 from transom.web.mounted_views import Violation
-from transom.web.renderers import BrowserRenderer
 from transom.web.seat import file_of
 
 

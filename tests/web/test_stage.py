@@ -9,13 +9,13 @@ import pytest
 from tests.web.page import StagePage
 from transom.channel import Channel
 from transom.errors import ChannelClosed, Refused, TransomError, UsageError
-from transom.host.grants import Grant
-from transom.host.ui_resource import UIResource
+from transom.host.asking.grants import Grant
+from transom.host.views.ui_resource import UIResource
 from transom.web.cards import GoneView
+from transom.web.local.stage_server import StageServer
 from transom.web.mounted_views import MountedView, ViewOwner, Violation
 from transom.web.page_link import LinkLimits
 from transom.web.stage import Stage
-from transom.web.stage_server import StageServer
 
 
 @pytest.fixture

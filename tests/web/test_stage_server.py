@@ -6,8 +6,8 @@ import socket
 import pytest
 
 from transom.errors import TransomError
+from transom.web.local.stage_server import StageServer
 from transom.web.stage import Stage
-from transom.web.stage_server import StageServer
 
 
 def port_of(origin: str) -> int:

@@ -17,11 +17,11 @@ from websockets.exceptions import InvalidStatus
 
 from tests.web.page import StagePage
 from transom.errors import TransomError
-from transom.host.ui_resource import UIResource
-from transom.web import stage_server as sharing
-from transom.web.renderers import BrowserRenderer
+from transom.host.views.ui_resource import UIResource
+from transom.web.local import stage_server as sharing
+from transom.web.local.renderers import BrowserRenderer
+from transom.web.local.stage_server import RunningStages, StageServer, private_folder
 from transom.web.stage import Stage
-from transom.web.stage_server import RunningStages, StageServer, private_folder
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from transom.connections.targets import RemoteServer, identity_of
 from transom.errors import TransomError
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.web import view_storage
 from transom.web.view_storage import ViewStorage, origin_label
 

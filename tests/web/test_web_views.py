@@ -718,8 +718,8 @@ async def test_a_place_that_is_gone_before_there_is_a_host_gets_no_view(shop: Si
 async def test_of_users_who_were_long_away_the_ids_are_kept_and_not_the_views(
     shop: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("transom.web.user_records._MAX_BYTES", 6000)
-    monkeypatch.setattr("transom.web.user_records._MAX_USERS", 2)
+    monkeypatch.setattr("transom.web.application.user_records._MAX_BYTES", 6000)
+    monkeypatch.setattr("transom.web.application.user_records._MAX_USERS", 2)
     users = ("ada", "bob", "cleo")
     for user in users:
         async with shop.page(user):

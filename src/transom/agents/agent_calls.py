@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from transom.host.elicitation import ElicitRequest
+from transom.host.asking.elicitation import ElicitRequest
 from transom.host.tool_host import ToolHost
 from transom.recent import Recent
 from transom.types import ToolResult

@@ -17,8 +17,8 @@ from typing import Any, Final
 import msgspec
 
 from transom.errors import InvalidResult
-from transom.host.policy import ApprovalRequest
-from transom.host.ui_resource import view_uri
+from transom.host.asking.policy import ApprovalRequest
+from transom.host.views.ui_resource import view_uri
 from transom.types import (
     AudioContent,
     ContentBlock,

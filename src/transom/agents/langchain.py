@@ -23,9 +23,9 @@ from transom.agents.content import (
 )
 from transom.agents.streamed_calls import StreamedCalls
 from transom.agents.view_words import ViewWords
-from transom.host.policy import Allow, ApprovalRequest, Deny
+from transom.host.asking.policy import Allow, ApprovalRequest, Deny
 from transom.host.tool_host import ToolHost
-from transom.host.tool_list import tools_for
+from transom.host.tools.tool_list import tools_for
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse

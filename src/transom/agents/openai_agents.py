@@ -13,9 +13,9 @@ import mcp.types as mcp
 from transom.agents.content import Image, Part, as_text, parts_for_model
 from transom.agents.streamed_calls import StreamedCalls
 from transom.agents.view_words import ViewWords
-from transom.host.policy import Allow, AllowAlways, Deny
+from transom.host.asking.policy import Allow, AllowAlways, Deny
 from transom.host.tool_host import ToolHost
-from transom.host.tool_list import tools_for
+from transom.host.tools.tool_list import tools_for
 from transom.recent import Recent
 
 try:

@@ -25,9 +25,9 @@ from transom.agents.content import (
 )
 from transom.agents.streamed_calls import StreamedCalls
 from transom.agents.view_words import ViewWords
-from transom.host.policy import Allow, AllowAlways, Deny
+from transom.host.asking.policy import Allow, AllowAlways, Deny
 from transom.host.tool_host import ToolHost
-from transom.host.tool_list import tools_for
+from transom.host.tools.tool_list import tools_for
 from transom.json_values import as_object
 from transom.types import Tool, ToolResult
 

@@ -17,8 +17,8 @@ import msgspec
 
 from transom.agents.content import Part, as_text, parts_of
 from transom.errors import Refused
-from transom.host.model_context import ModelContext
 from transom.host.tool_host import ToolHost
+from transom.host.views.model_context import ModelContext
 from transom.json_values import without_marks
 from transom.types import ContentBlock
 

@@ -23,7 +23,7 @@ import msgspec
 from transom.check.facts import ListedTool, ServedResource, TrialCall, near_miss, texts
 from transom.check.host_profiles import HostProfile
 from transom.check.observing import CORS_REFUSAL, LATE_HANDLER
-from transom.host.view_requests import CAPABILITY_OF
+from transom.host.views.view_requests import CAPABILITY_OF
 from transom.json_values import JsonObject, as_object, clean
 from transom.protocol.messages import PROTOCOL_VERSION, VIEW_MIME_TYPE
 from transom.types import ViewProblem

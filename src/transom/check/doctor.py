@@ -27,8 +27,8 @@ from transom.check.observing import BrowserWatch, ObservedView
 from transom.check.schemas import fitting_arguments
 from transom.connections.upstream import Server, list_all
 from transom.errors import InvalidResult, NotConnected, ProtocolError, TransomError, UsageError
-from transom.host.settling import watch
-from transom.host.ui_resource import UIResource, load_ui_resource
+from transom.host.views.settling import watch
+from transom.host.views.ui_resource import UIResource, load_ui_resource
 from transom.json_values import JsonObject, as_object, clean
 from transom.traffic import TrafficMessage
 from transom.types import ToolResult

@@ -13,8 +13,8 @@ from typing import Any, Protocol, Self
 from transom.background import ignore
 from transom.channel import Channel
 from transom.connections.upstream import Server
-from transom.host.bridge import Bridge
 from transom.host.limits import Limits
+from transom.host.views.bridge import Bridge
 from transom.json_values import JsonObject
 from transom.traffic import TrafficMessage, observe
 from transom.types import Implementation, ViewProblem

@@ -25,12 +25,12 @@ from transom.check.observing import (
 )
 from transom.check.schemas import schema_error, unfitting_arguments
 from transom.errors import ProtocolError, Refused, TransomError
-from transom.host.bridge import Bridge
-from transom.host.settling import watch
-from transom.host.ui_resource import UIResource
+from transom.host.views.bridge import Bridge
+from transom.host.views.settling import watch
+from transom.host.views.ui_resource import UIResource
 from transom.json_values import JsonObject, as_object
 from transom.types import ToolResult, ViewProblem
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 from transom.web.mounted_views import MISSING
 
 WAIT = 10.0  # seconds a View has to complete the handshake

@@ -13,7 +13,7 @@ from transom.connections.targets import identity_of
 from transom.dev.session import DevSession, DevTarget, Settings
 from transom.errors import TransomError
 from transom.traffic import Recorder
-from transom.web.renderers import open_in_browser
+from transom.web.local.renderers import open_in_browser
 
 if TYPE_CHECKING:
     from transom.cli.options import DevOptions

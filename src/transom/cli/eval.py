@@ -12,7 +12,7 @@ from transom.cli.command import did_you_mean
 from transom.errors import TransomError, UsageError
 from transom.evals.cases import EvalFile, Variant, as_list, read_cases
 from transom.evals.report import EvalReport, as_json, as_junit, print_report
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 if TYPE_CHECKING:
     from transom.cli.testing_options import EvalCommandOptions

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from transom.cli.options import GatewayOptions
     from transom.connections.process import ServerProcess
-    from transom.gateway.config import ServerConfig
+    from transom.gateway.configuration.config import ServerConfig
     from transom.gateway.display import SharedDisplay
     from transom.host.limits import Limits
-    from transom.host.renderers import Renderer
+    from transom.host.views.renderers import Renderer
 
 _DRIVER_DIED = "Connection closed while reading from the driver"
 _REPORT_AGAIN = 60.0  # seconds; an event loop tries to accept a connection once a second
@@ -192,7 +192,11 @@ def _servers(options: GatewayOptions) -> list[ServerConfig]:
     from msgspec.structs import replace
 
     from transom.cli.login import page_opener, read_headers
-    from transom.gateway.config import read_config, server_from_command, server_from_url
+    from transom.gateway.configuration.config import (
+        read_config,
+        server_from_command,
+        server_from_url,
+    )
 
     if options.header and options.url is None:
         raise UsageError("--header goes with --url; a file for --config has headers of its own")
@@ -246,9 +250,9 @@ def _page(options: GatewayOptions, servers: list[ServerConfig]) -> SharedDisplay
     async def make() -> Renderer:
         # The web server takes a while to load, which answers to the client should not wait for.
         if options.headless:
-            module: Any = await asyncio.to_thread(import_module, "transom.web.headless")
+            module: Any = await asyncio.to_thread(import_module, "transom.web.local.headless")
             return module.HeadlessRenderer(csp=options.csp)
-        module = await asyncio.to_thread(import_module, "transom.web.renderers")
+        module = await asyncio.to_thread(import_module, "transom.web.local.renderers")
         return module.BrowserRenderer(
             csp=options.csp,
             port=options.port,

@@ -14,7 +14,14 @@ from transom.cli.options import InstallOptions, UninstallOptions, gateway_words
 from transom.connections.connection import ServerConnection
 from transom.connections.process import ServerProcess
 from transom.errors import TransomError, UsageError
-from transom.gateway.install import Plan, Scope, Written, find_clients, make_plan, remove
+from transom.gateway.configuration.install import (
+    Plan,
+    Scope,
+    Written,
+    find_clients,
+    make_plan,
+    remove,
+)
 
 _COMES_UP_WITHIN = 60.0  # seconds: a server may be downloaded first
 _REFUSED = re.compile(  # what the gateway and the connection to it say around the server's reason

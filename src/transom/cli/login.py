@@ -122,7 +122,7 @@ def page_opener(
         if not opens:
             return
         try:
-            await import_module("transom.web.renderers").open_in_browser(page)
+            await import_module("transom.web.local.renderers").open_in_browser(page)
         except TransomError:
             if not waits:
                 raise

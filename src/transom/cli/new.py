@@ -18,7 +18,7 @@ from transom.cli import print_failure
 from transom.cli.author_options import NewOptions, Template
 from transom.cli.files import copy_files
 from transom.errors import UsageError
-from transom.gateway.install import transom_requirement
+from transom.gateway.configuration.install import transom_requirement
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _MAX_NAME: Final = 60

@@ -34,18 +34,18 @@ from transom.errors import (
     TransomError,
     UsageError,
 )
-from transom.gateway.config import name_of_command, name_of_url
+from transom.gateway.configuration.config import name_of_command, name_of_url
+from transom.host.asking.policy import Policy
 from transom.host.host import Host
-from transom.host.policy import Policy
-from transom.host.renderers import Renderer
-from transom.host.settling import watch
-from transom.host.tool_visibility import links_view
-from transom.host.view import View
+from transom.host.tools.tool_visibility import links_view
+from transom.host.views.renderers import Renderer
+from transom.host.views.settling import watch
+from transom.host.views.view import View
 from transom.traffic import Recorder, TrafficListener
 from transom.types import Tool, ToolResult, ViewProblem
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
+from transom.web.local.renderers import BrowserRenderer, open_in_browser
 from transom.web.mounted_views import MISSING, Violation
-from transom.web.renderers import BrowserRenderer, open_in_browser
 from transom.web.seat import Seat
 
 if TYPE_CHECKING:

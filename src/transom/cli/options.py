@@ -29,8 +29,8 @@ from transom.errors import UsageError
 if TYPE_CHECKING:
     from transom.drive.tools import Drive
     from transom.gateway.inputs import Approval
-    from transom.host.surface import Naming
-    from transom.host.tool_visibility import ViewCalls
+    from transom.host.tools.surface import Naming
+    from transom.host.tools.tool_visibility import ViewCalls
     from transom.web.csp import CspMode
 
 _CSP = ("compat", "strict")

@@ -11,7 +11,7 @@ from transom.errors import TransomError
 from transom.json_values import clean, visible_json
 from transom.testing.replay import Difference, Replay
 from transom.testing.replay_view import open_page
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 if TYPE_CHECKING:
     from transom.cli.testing_options import ReplayOptions

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 from transom.conform.server import ConformServer
 from transom.errors import TransomError
 from transom.host.host import Host
-from transom.host.view import View
+from transom.host.views.view import View
 
 _ARGUMENTS = {"text": "Grüße 你好", "numbers": [1, 2.5, None], "nested": {"flag": True}}
 _PATIENCE = 24  # times the time for an answer, for all that an instrument does

@@ -16,13 +16,13 @@ from transom.conform.strict_host import StrictHost
 from transom.connections.connection import ServerConnection
 from transom.connections.targets import Target, connect
 from transom.errors import ProtocolError, Refused, UsageError
-from transom.host.renderers import InProcessRenderer, MakeApp, Renderer
-from transom.host.tool_visibility import links_view, view_may_call
-from transom.host.ui_resource import UIResource, load_ui_resource, view_uri
+from transom.host.tools.tool_visibility import links_view, view_may_call
+from transom.host.views.renderers import InProcessRenderer, MakeApp, Renderer
+from transom.host.views.ui_resource import UIResource, load_ui_resource, view_uri
 from transom.json_values import Json, JsonObject, as_object, clean
 from transom.testing.page_server import page_server
 from transom.types import Tool
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 
 _MAX_PAGE = 10 * 1024 * 1024
 _UNMEASURED = {

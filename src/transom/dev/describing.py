@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from transom.errors import InvalidResult
-from transom.host.surface import Naming, Surface
-from transom.host.tool_list import tools_for
-from transom.host.tool_visibility import model_may_call
-from transom.host.ui_resource import view_uri
-from transom.host.view import View
+from transom.host.tools.surface import Naming, Surface
+from transom.host.tools.tool_list import tools_for
+from transom.host.tools.tool_visibility import model_may_call
+from transom.host.views.ui_resource import view_uri
+from transom.host.views.view import View
 from transom.json_values import as_list, as_object
 from transom.types import Tool, ToolResult
 

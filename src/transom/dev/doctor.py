@@ -18,9 +18,9 @@ from transom.dev.files import find_in_files
 from transom.dev.page import DevPage
 from transom.dev.run import ServerRun
 from transom.errors import TransomError
-from transom.host.liveness import ViewState
-from transom.host.view import View
-from transom.web.headless import HeadlessRenderer
+from transom.host.views.liveness import ViewState
+from transom.host.views.view import View
+from transom.web.local.headless import HeadlessRenderer
 
 _log = logging.getLogger("transom.dev")
 

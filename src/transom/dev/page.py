@@ -21,10 +21,10 @@ import msgspec
 from transom.background import Background, Debounced, logs_errors
 from transom.channel import Channel
 from transom.errors import ProtocolError, TransomError, UsageError
-from transom.host.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource
 from transom.json_values import as_object
 from transom.traffic import TrafficListener, TrafficMessage, recorded
-from transom.web.local_stage import LocalStage, OpenPage, PagePanels
+from transom.web.local.local_stage import LocalStage, OpenPage, PagePanels
 from transom.web.mounted_views import Violation
 from transom.web.seat import Seat, SeatOptions
 from transom.web.view_storage import ViewStorage

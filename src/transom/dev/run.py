@@ -22,16 +22,16 @@ from transom.dev.files import find_in_files
 from transom.dev.page import DevPage
 from transom.drive.tools import DRIVE_TOOLS
 from transom.errors import TransomError
+from transom.host.asking.policy import ApprovalRequest, Decision, Policy
 from transom.host.host import Host
 from transom.host.open_views import USABLE
-from transom.host.policy import ApprovalRequest, Decision, Policy
-from transom.host.ui_resource import UIResource
-from transom.host.view import View
+from transom.host.views.ui_resource import UIResource
+from transom.host.views.view import View
 from transom.json_values import as_object
 from transom.protocol.messages import LogParams
 from transom.recent import Recent
 from transom.types import ContentBlock, Tool, ToolResult, ViewProblem
-from transom.web.headless import HeadlessRenderer
+from transom.web.local.headless import HeadlessRenderer
 from transom.web.seat import Seat
 
 _MAX_TEXT = 2000

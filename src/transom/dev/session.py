@@ -36,11 +36,11 @@ from transom.dev.page import DevPage
 from transom.dev.run import ServerRun
 from transom.dev.starting import ServerStarter
 from transom.errors import ProtocolError, TransomError
-from transom.host.policy import Allow, ApprovalRequest, Decision, Deny
-from transom.host.view import View
+from transom.host.asking.policy import Allow, ApprovalRequest, Decision, Deny
+from transom.host.views.view import View
 from transom.protocol.peer import Progress
 from transom.types import Tool, ToolResult
-from transom.web.local_stage import OpenPage
+from transom.web.local.local_stage import OpenPage
 from transom.web.mounted_views import Violation
 from transom.web.seat import Seat
 

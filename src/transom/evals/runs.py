@@ -34,10 +34,10 @@ from transom.errors import TransomError, UsageError
 from transom.evals.cases import EvalCase, EvalFile, Variant, as_list
 from transom.evals.checks import Check, MadeCall, RunRecord, check_run, is_tool
 from transom.evals.report import CaseResult, EvalReport, Experiment, RunResult
+from transom.host.asking.policy import Deny, Policy
 from transom.host.host import Host
-from transom.host.policy import Deny, Policy
-from transom.host.renderers import Renderer
-from transom.host.view import View
+from transom.host.views.renderers import Renderer
+from transom.host.views.view import View
 from transom.json_values import clean
 from transom.python_files import load_python_file
 from transom.testing.fixture import server_name

@@ -6,7 +6,7 @@ from transom.lazy import load_on_use
 
 if TYPE_CHECKING:
     from transom.gateway.client_host import Display
-    from transom.gateway.config import ServerConfig, read_config
+    from transom.gateway.configuration.config import ServerConfig, read_config
     from transom.gateway.gateway import Gateway
     from transom.gateway.http import HttpGateway
     from transom.gateway.inputs import Approval
@@ -17,7 +17,7 @@ __getattr__, __dir__ = load_on_use(
     __name__,
     {
         ".client_host": "Display",
-        ".config": "ServerConfig read_config",
+        ".configuration.config": "ServerConfig read_config",
         ".gateway": "Gateway",
         ".http": "HttpGateway",
         ".inputs": "Approval",

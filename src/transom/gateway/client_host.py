@@ -23,16 +23,16 @@ from transom.drive.tools import Drive
 from transom.errors import TransomError
 from transom.gateway.eras import Handles
 from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
+from transom.host.asking.policy import ApprovalRequest, Decision, Deny
 from transom.host.limits import Limits
-from transom.host.policy import ApprovalRequest, Decision, Deny
-from transom.host.tool_visibility import ViewCalls
-from transom.host.view_settings import ViewSettings
+from transom.host.tools.tool_visibility import ViewCalls
+from transom.host.views.view_settings import ViewSettings
 from transom.traffic import TrafficListener
 
 if TYPE_CHECKING:
     from transom.host.host import Host
-    from transom.host.renderers import Renderer
-    from transom.host.surface import Naming
+    from transom.host.tools.surface import Naming
+    from transom.host.views.renderers import Renderer
 
 _log = logging.getLogger("transom.gateway")
 

@@ -56,10 +56,10 @@ from transom.gateway.view_messages import (
     uri_of,
     with_blocks,
 )
-from transom.host.indirect_tools import INDIRECT_TOOLS, LIST_VIEW_TOOLS
-from transom.host.liveness import ViewState
-from transom.host.tool_names import owner_of
-from transom.host.tool_visibility import links_view, model_may_call
+from transom.host.tools.indirect_tools import INDIRECT_TOOLS, LIST_VIEW_TOOLS
+from transom.host.tools.tool_names import owner_of
+from transom.host.tools.tool_visibility import links_view, model_may_call
+from transom.host.views.liveness import ViewState
 from transom.json_values import clean, member, members, without_marks
 from transom.protocol import wire
 from transom.protocol.messages import OPEN
@@ -79,8 +79,8 @@ from transom.types import (
 if TYPE_CHECKING:
     from transom.host.host import Host
     from transom.host.open_views import ShownCall
-    from transom.host.surface import Naming
-from transom.host.view import View
+    from transom.host.tools.surface import Naming
+from transom.host.views.view import View
 
 _log = logging.getLogger("transom.gateway")
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from transom.host.renderers import Renderer
+    from transom.host.views.renderers import Renderer
 
     MakeRenderer = Callable[[], Awaitable[Renderer]]
     """Makes the renderer when the first View is opened."""

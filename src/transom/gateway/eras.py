@@ -78,7 +78,7 @@ from transom.types import Task, ToolResult
 from transom.view.tasks import TaskRecord, TaskStore
 
 if TYPE_CHECKING:
-    from transom.host.surface import Naming
+    from transom.host.tools.surface import Naming
 
 RESOURCE_NOT_FOUND: Final = -32002
 MAX_TASK_TIME: Final = 24 * 3600.0  # seconds

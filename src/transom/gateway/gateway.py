@@ -9,12 +9,12 @@ from transom.connections.connection import Connect
 from transom.connections.targets import identity_of
 from transom.errors import UsageError
 from transom.gateway.client_host import Display, ViewOptions
-from transom.gateway.config import ServerConfig, server_from_command, server_from_url
+from transom.gateway.configuration.config import ServerConfig, server_from_command, server_from_url
 from transom.gateway.display import SharedDisplay
 from transom.gateway.members import connect_to
 from transom.gateway.merge import server_names
 from transom.gateway.proxy import Proxy
-from transom.host.view_settings import ViewSettings
+from transom.host.views.view_settings import ViewSettings
 
 if TYPE_CHECKING:
     from transom.bus import Bus
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from transom.gateway.http import HttpGateway
     from transom.gateway.inputs import Approval
     from transom.host.limits import Limits
-    from transom.host.renderers import Renderer
-    from transom.host.surface import Naming
-    from transom.host.tool_visibility import ViewCalls
+    from transom.host.tools.surface import Naming
+    from transom.host.tools.tool_visibility import ViewCalls
+    from transom.host.views.renderers import Renderer
     from transom.traffic import TrafficListener
 
 

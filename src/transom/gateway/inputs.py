@@ -26,7 +26,15 @@ from transom.connections.upstream import InputRequired
 from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError
 from transom.gateway.client import Client
 from transom.gateway.eras import ClientRequest
-from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Decision, Deny, Policy
+from transom.host.asking.policy import (
+    Allow,
+    AllowAlways,
+    ApprovalRequest,
+    Approve,
+    Decision,
+    Deny,
+    Policy,
+)
 from transom.json_values import Json, member, members
 from transom.protocol import wire
 from transom.recent import Recent

@@ -48,7 +48,7 @@ from transom.errors import (
     UsageError,
 )
 from transom.gateway.client import Client
-from transom.gateway.config import ServerConfig
+from transom.gateway.configuration.config import ServerConfig
 from transom.gateway.eras import INTRODUCTIONS, ClientRequest, Era, Translator
 from transom.gateway.inputs import Inputs
 from transom.gateway.merge import fits_template

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 from msgspec import Raw
 
 from transom.gateway.eras import Era, tasks_capability
-from transom.host.tool_names import looks_owned, owned_name, owner_of, view_stem
+from transom.host.tools.tool_names import looks_owned, owned_name, owner_of, view_stem
 from transom.json_values import as_object, member, members, with_member
 from transom.protocol import wire
 from transom.version import __version__

@@ -50,7 +50,7 @@ from transom.gateway.merge import (
     with_own_capabilities,
 )
 from transom.gateway.subscriptions import Subscriptions
-from transom.host.tool_visibility import model_may_call
+from transom.host.tools.tool_visibility import model_may_call
 from transom.json_values import member as member_of
 from transom.json_values import members, with_entries
 from transom.protocol import wire

@@ -8,26 +8,10 @@ from transom.lazy import load_on_use
 
 TYPE_CHECKING = False  # type checkers take it for True; importing it would cost more than all else
 if TYPE_CHECKING:
-    from transom.host.audit import (
-        AuditEvent,
-        AuditFilter,
-        AuditKind,
-        AuditLog,
-        Redact,
-        Sink,
-        read_audit,
-    )
-    from transom.host.bridge import Bridge, BridgeListener
-    from transom.host.downloads import Download
-    from transom.host.elicit_form import ElicitField, FieldFormat, FieldKind, FieldOption
-    from transom.host.elicitation import ElicitRequest
-    from transom.host.grants import GivenGrant, Grant, Grantee
-    from transom.host.host import AttachesToHost, Host
-    from transom.host.limits import Limits
-    from transom.host.liveness import ViewState
-    from transom.host.model_context import ModelContext
-    from transom.host.open_views import HostRecords, ShownCall, ViewRecord
-    from transom.host.policy import (
+    from transom.host.asking.elicit_form import ElicitField, FieldFormat, FieldKind, FieldOption
+    from transom.host.asking.elicitation import ElicitRequest
+    from transom.host.asking.grants import GivenGrant, Grant, Grantee
+    from transom.host.asking.policy import (
         Allow,
         AllowAlways,
         ApprovalRequest,
@@ -37,7 +21,28 @@ if TYPE_CHECKING:
         Looks,
         Policy,
     )
-    from transom.host.renderers import (
+    from transom.host.asking.terminal import ask_in_terminal
+    from transom.host.audit import (
+        AuditEvent,
+        AuditFilter,
+        AuditKind,
+        AuditLog,
+        Redact,
+        Sink,
+        read_audit,
+    )
+    from transom.host.host import AttachesToHost, Host
+    from transom.host.limits import Limits
+    from transom.host.open_views import HostRecords, ShownCall, ViewRecord
+    from transom.host.tool_host import ToolHost
+    from transom.host.tools.surface import Naming
+    from transom.host.tools.tool_list import ModelApi, ToolList
+    from transom.host.tools.tool_visibility import ViewCalls
+    from transom.host.views.bridge import Bridge, BridgeListener
+    from transom.host.views.downloads import Download
+    from transom.host.views.liveness import ViewState
+    from transom.host.views.model_context import ModelContext
+    from transom.host.views.renderers import (
         DrivesViews,
         InProcessRenderer,
         MakeApp,
@@ -45,16 +50,11 @@ if TYPE_CHECKING:
         Renderer,
         TakesScreenshots,
     )
-    from transom.host.surface import Naming
-    from transom.host.terminal import ask_in_terminal
-    from transom.host.tool_host import ToolHost
-    from transom.host.tool_list import ModelApi, ToolList
-    from transom.host.tool_visibility import ViewCalls
-    from transom.host.ui_resource import UIResource
-    from transom.host.view import View
-    from transom.host.view_origin import ViewOrigin
-    from transom.host.view_server import ViewServer
-    from transom.host.view_settings import Opening, Reuse
+    from transom.host.views.ui_resource import UIResource
+    from transom.host.views.view import View
+    from transom.host.views.view_origin import ViewOrigin
+    from transom.host.views.view_server import ViewServer
+    from transom.host.views.view_settings import Opening, Reuse
     from transom.protocol.lifecycle import LifecycleState
     from transom.protocol.messages import ListTasksResult, ToolOutcome
     from transom.protocol.peer import Progress
@@ -124,28 +124,28 @@ __getattr__, __dir__ = load_on_use(
     __name__,
     {
         ".audit": "AuditEvent AuditFilter AuditKind AuditLog Redact Sink read_audit",
-        ".bridge": "Bridge BridgeListener",
-        ".downloads": "Download",
-        ".grants": "GivenGrant Grant Grantee",
-        ".elicit_form": "ElicitField FieldFormat FieldKind FieldOption",
-        ".elicitation": "ElicitRequest",
+        ".views.bridge": "Bridge BridgeListener",
+        ".views.downloads": "Download",
+        ".asking.grants": "GivenGrant Grant Grantee",
+        ".asking.elicit_form": "ElicitField FieldFormat FieldKind FieldOption",
+        ".asking.elicitation": "ElicitRequest",
         ".host": "AttachesToHost Host",
         ".limits": "Limits",
-        ".liveness": "ViewState",
+        ".views.liveness": "ViewState",
         ".open_views": "HostRecords ShownCall ViewRecord",
-        ".policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Looks Policy",
-        ".renderers": "DrivesViews InProcessRenderer MakeApp NoPlace Renderer TakesScreenshots",
-        ".surface": "Naming",
-        ".terminal": "ask_in_terminal",
+        ".asking.policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Looks Policy",
+        ".views.renderers": "DrivesViews InProcessRenderer MakeApp NoPlace Renderer TakesScreenshots",  # noqa: E501
+        ".tools.surface": "Naming",
+        ".asking.terminal": "ask_in_terminal",
         ".tool_host": "ToolHost",
-        ".tool_list": "ModelApi ToolList",
-        ".tool_visibility": "ViewCalls",
-        ".ui_resource": "UIResource",
-        ".model_context": "ModelContext",
-        ".view": "View",
-        ".view_origin": "ViewOrigin",
-        ".view_server": "ViewServer",
-        ".view_settings": "Opening Reuse",
+        ".tools.tool_list": "ModelApi ToolList",
+        ".tools.tool_visibility": "ViewCalls",
+        ".views.ui_resource": "UIResource",
+        ".views.model_context": "ModelContext",
+        ".views.view": "View",
+        ".views.view_origin": "ViewOrigin",
+        ".views.view_server": "ViewServer",
+        ".views.view_settings": "Opening Reuse",
         "transom.protocol.lifecycle": "LifecycleState",
         "transom.protocol.messages": "ListTasksResult ToolOutcome",
         "transom.protocol.peer": "Progress",

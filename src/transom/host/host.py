@@ -36,30 +36,30 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.events import Event, Slot
-from transom.host.approvals import Approvals
+from transom.host.asking.approvals import Approvals
+from transom.host.asking.policy import ApprovalRequest, Decision, Policy
 from transom.host.audit import AuditLog, Sink
-from transom.host.bridge import Bridge, OutgoingCall, set_context_while_open
-from transom.host.driver import DrivenViews
-from transom.host.indirect_tools import LIST_VIEW_TOOLS, IndirectCall, view_listing
 from transom.host.limits import Limits
-from transom.host.liveness import BUSY, GONE, LIVE, ViewState
-from transom.host.model_context import ModelContext
 from transom.host.open_views import HostRecords, OpenViews, ShownCall
-from transom.host.pinning import answer_pin_request
-from transom.host.policy import ApprovalRequest, Decision, Policy
-from transom.host.refresh import Refresh, wait_refreshed
-from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
-from transom.host.surface import Change, Entry, Naming, Surface
-from transom.host.tasks import MAX_TASKS, TaskServers, owned_task, parse_task_id
 from transom.host.tool_host import ToolHost
-from transom.host.tool_list import ToolList
-from transom.host.tool_names import SEPARATOR, owner_of
-from transom.host.tool_texts import mark_untrusted, without_our_meta
-from transom.host.view import View, ViewEnvironment
-from transom.host.view_context import ViewContext
-from transom.host.view_problems import record_problem
-from transom.host.view_settings import Opening, Reuse, ViewSettings
+from transom.host.tools.indirect_tools import LIST_VIEW_TOOLS, IndirectCall, view_listing
+from transom.host.tools.refresh import Refresh, wait_refreshed
+from transom.host.tools.surface import Change, Entry, Naming, Surface
+from transom.host.tools.tool_list import ToolList
+from transom.host.tools.tool_names import SEPARATOR, owner_of
+from transom.host.tools.tool_texts import mark_untrusted, without_our_meta
+from transom.host.views.bridge import Bridge, OutgoingCall, set_context_while_open
+from transom.host.views.driver import DrivenViews
+from transom.host.views.liveness import BUSY, GONE, LIVE, ViewState
+from transom.host.views.model_context import ModelContext
+from transom.host.views.pinning import answer_pin_request
+from transom.host.views.renderers import Renderer
+from transom.host.views.tasks import MAX_TASKS, TaskServers, owned_task, parse_task_id
+from transom.host.views.view import View, ViewEnvironment
+from transom.host.views.view_context import ViewContext
+from transom.host.views.view_problems import record_problem
+from transom.host.views.view_settings import Opening, Reuse, ViewSettings
 from transom.host.written_calls import WrittenCalls
 from transom.protocol.methods import HOST
 from transom.traffic import TrafficListener

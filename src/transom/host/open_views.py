@@ -19,15 +19,15 @@ import msgspec
 
 from transom.background import Background
 from transom.errors import ConnectionClosed, InvalidResult, Refused, TransomError, ViewClosed
-from transom.host.grants import GivenGrant
-from transom.host.liveness import BUSY, GONE, LIVE, ViewState
-from transom.host.renderers import Renderer
+from transom.host.asking.grants import GivenGrant
 from transom.host.server_tools import ServerTools
-from transom.host.settling import wait_settled
-from transom.host.tool_names import view_stem
-from transom.host.ui_resource import view_uri
-from transom.host.view import View, ViewEnvironment
-from transom.host.view_origin import ViewOrigin
+from transom.host.tools.tool_names import view_stem
+from transom.host.views.liveness import BUSY, GONE, LIVE, ViewState
+from transom.host.views.renderers import Renderer
+from transom.host.views.settling import wait_settled
+from transom.host.views.ui_resource import view_uri
+from transom.host.views.view import View, ViewEnvironment
+from transom.host.views.view_origin import ViewOrigin
 from transom.recent import Recent
 from transom.types import Task, Tool, ToolResult
 

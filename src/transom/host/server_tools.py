@@ -25,15 +25,15 @@ from transom.errors import (
     UsageError,
 )
 from transom.events import Slot, is_awaitable
+from transom.host.asking.elicitation import ElicitListener
 from transom.host.audit import AuditLog
-from transom.host.bridge import OutgoingCall
-from transom.host.call_limits import CallLimits
-from transom.host.elicitation import ElicitListener
-from transom.host.refresh import LATE, Refresh
-from transom.host.surface import Change, Surface
-from transom.host.tasks import owned_task
-from transom.host.tool_names import check_server_name
-from transom.host.view_settings import ViewSettings
+from transom.host.tools.call_limits import CallLimits
+from transom.host.tools.refresh import LATE, Refresh
+from transom.host.tools.surface import Change, Surface
+from transom.host.tools.tool_names import check_server_name
+from transom.host.views.bridge import OutgoingCall
+from transom.host.views.tasks import owned_task
+from transom.host.views.view_settings import ViewSettings
 from transom.json_values import without_marks
 from transom.protocol.methods import HOST
 from transom.protocol.peer import Progress

@@ -7,10 +7,10 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, TypedDict, Unpack
 
 from transom.errors import ProtocolError, TransomError, UsageError
-from transom.host.bridge import CallsTools, OutgoingCall
-from transom.host.model_context import ModelContext
-from transom.host.policy import ApprovalRequest, Decision
-from transom.host.tool_list import ModelApi, ToolList, tools_for
+from transom.host.asking.policy import ApprovalRequest, Decision
+from transom.host.tools.tool_list import ModelApi, ToolList, tools_for
+from transom.host.views.bridge import CallsTools, OutgoingCall
+from transom.host.views.model_context import ModelContext
 from transom.session import OnProgress
 from transom.types import Task, TextContent, ToolResult
 

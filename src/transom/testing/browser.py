@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, Self
 from transom.channel import Channel
 from transom.errors import TransomError, UsageError
 from transom.host.host import Host
-from transom.host.renderers import InProcessRenderer, MakeApp
-from transom.host.ui_resource import UIResource
+from transom.host.views.renderers import InProcessRenderer, MakeApp
+from transom.host.views.ui_resource import UIResource
 from transom.web.csp import CspMode
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Page
 
-    from transom.web.chromium import ChromiumProcess
-    from transom.web.headless import HeadlessRenderer, HeadlessSeat
+    from transom.web.local.chromium import ChromiumProcess
+    from transom.web.local.headless import HeadlessRenderer, HeadlessSeat
 
 
 class SharedBrowser:
@@ -64,8 +64,8 @@ class SharedBrowser:
 
     def _make(self) -> HeadlessRenderer:
         # The web server takes a while to load.
-        from transom.web.chromium import ChromiumProcess  # noqa: PLC0415
-        from transom.web.headless import HeadlessRenderer  # noqa: PLC0415
+        from transom.web.local.chromium import ChromiumProcess  # noqa: PLC0415
+        from transom.web.local.headless import HeadlessRenderer  # noqa: PLC0415
 
         if self._process is None and os.name == "posix":
             self._process = ChromiumProcess()

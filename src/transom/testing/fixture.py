@@ -22,12 +22,12 @@ from transom.connections.targets import (
     way_to,
 )
 from transom.errors import TransomError, UsageError, ViewClosed
+from transom.host.asking.policy import Allow, Approve, Deny, Policy
 from transom.host.host import Host
 from transom.host.limits import Limits
-from transom.host.policy import Allow, Approve, Deny, Policy
-from transom.host.renderers import MakeApp
-from transom.host.tool_visibility import links_view
-from transom.host.view import View
+from transom.host.tools.tool_visibility import links_view
+from transom.host.views.renderers import MakeApp
+from transom.host.views.view import View
 from transom.protocol.messages import ToolOutcome
 from transom.testing.browser import MixedRenderer, SharedBrowser
 from transom.testing.opened_view import OpenedView

@@ -12,7 +12,7 @@ import msgspec
 from transom.drive.snapshot import Snapshot
 from transom.errors import TransomError, UsageError
 from transom.host.host import Host
-from transom.host.view import View
+from transom.host.views.view import View
 from transom.protocol.messages import ToolOutcome
 from transom.testing.pictures import compare_pictures
 from transom.testing.view_files import ViewFiles

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 from transom.channel import Channel
 from transom.connections.targets import Target, connect
-from transom.host.renderers import Renderer
-from transom.host.ui_resource import load_ui_resource
+from transom.host.views.renderers import Renderer
+from transom.host.views.ui_resource import load_ui_resource
 from transom.testing.replay import Replay
 
 _MAX_PAGE = 10 * 1024 * 1024

@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING
 from transom.lazy import load_on_use
 
 if TYPE_CHECKING:
+    from transom.web.application.remote_host import RemoteHost, RemoteView
+    from transom.web.application.sandbox import Sandbox
+    from transom.web.application.users import ConnectServers, MakeHost, UserLimits
+    from transom.web.application.web_views import Authenticate, WebViews
     from transom.web.asgi import sandbox_app, stage_app
-    from transom.web.chromium import ChromiumProcess
     from transom.web.csp import CspMode
-    from transom.web.headless import HeadlessRenderer, HeadlessSeat
-    from transom.web.local_stage import OpenPage
+    from transom.web.local.chromium import ChromiumProcess
+    from transom.web.local.headless import HeadlessRenderer, HeadlessSeat
+    from transom.web.local.local_stage import OpenPage
+    from transom.web.local.renderers import BrowserRenderer
     from transom.web.mounted_views import Sandboxes, Violation
     from transom.web.page_link import Backlog
-    from transom.web.remote_host import RemoteHost, RemoteView
-    from transom.web.renderers import BrowserRenderer
-    from transom.web.sandbox import Sandbox
     from transom.web.seat import Seat
     from transom.web.stage import Stage, StageListener, Wish
-    from transom.web.users import ConnectServers, MakeHost, UserLimits
-    from transom.web.web_views import Authenticate, WebViews
 
 __all__ = [
     "Authenticate",
@@ -50,18 +50,18 @@ __getattr__, __dir__ = load_on_use(
     __name__,
     {
         ".asgi": "sandbox_app stage_app",
-        ".chromium": "ChromiumProcess",
+        ".local.chromium": "ChromiumProcess",
         ".csp": "CspMode",
-        ".headless": "HeadlessRenderer HeadlessSeat",
-        ".local_stage": "OpenPage",
+        ".local.headless": "HeadlessRenderer HeadlessSeat",
+        ".local.local_stage": "OpenPage",
         ".mounted_views": "Sandboxes Violation",
         ".page_link": "Backlog",
-        ".remote_host": "RemoteHost RemoteView",
-        ".renderers": "BrowserRenderer",
-        ".sandbox": "Sandbox",
+        ".application.remote_host": "RemoteHost RemoteView",
+        ".local.renderers": "BrowserRenderer",
+        ".application.sandbox": "Sandbox",
         ".seat": "Seat",
         ".stage": "Stage StageListener Wish",
-        ".users": "ConnectServers MakeHost UserLimits",
-        ".web_views": "Authenticate WebViews",
+        ".application.users": "ConnectServers MakeHost UserLimits",
+        ".application.web_views": "Authenticate WebViews",
     },
 )

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from transom.background import Background, ignore
-from transom.host.ui_resource import UIResource
-from transom.host.view import View
+from transom.host.views.ui_resource import UIResource
+from transom.host.views.view import View
 from transom.recent import Recent
 from transom.web.cards import GoneView
 from transom.web.view_storage import MAX_RECENT, RecentView, ViewStorage

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from transom.host.grants import Grant
-from transom.host.ui_resource import UIResource
+from transom.host.asking.grants import Grant
+from transom.host.views.ui_resource import UIResource
 from transom.web.page_link import ViewChannel
 
 GUARD = "guard"

@@ -21,19 +21,19 @@ import msgspec
 from transom.background import Background, ignore
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError, ViewClosed
-from transom.host.bridge import set_context_while_open
-from transom.host.downloads import Download
-from transom.host.elicit_form import form_answer
-from transom.host.elicitation import ElicitRequest
-from transom.host.grants import Grant
+from transom.host.asking.elicit_form import form_answer
+from transom.host.asking.elicitation import ElicitRequest
+from transom.host.asking.grants import Grant
+from transom.host.asking.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
 from transom.host.host import Host
-from transom.host.liveness import BUSY, GONE, ViewState
-from transom.host.opening_failures import for_author
-from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
-from transom.host.renderers import Turn
-from transom.host.tool_visibility import model_may_call
-from transom.host.ui_resource import UIResource
-from transom.host.view import View
+from transom.host.tools.tool_visibility import model_may_call
+from transom.host.views.bridge import set_context_while_open
+from transom.host.views.downloads import Download
+from transom.host.views.liveness import BUSY, GONE, ViewState
+from transom.host.views.opening_failures import for_author
+from transom.host.views.renderers import Turn
+from transom.host.views.ui_resource import UIResource
+from transom.host.views.view import View
 from transom.json_values import clean
 from transom.types import EmbeddedResource, ResourceContents, ToolResult
 from transom.web.cards import BY_USER, MAX_TITLE, GoneView

@@ -25,8 +25,8 @@ import msgspec
 
 from transom.background import ignore
 from transom.errors import PeerError, Refused, TransomError, UsageError, ViewClosed
-from transom.host.grants import Grant
-from transom.host.ui_resource import UIResource
+from transom.host.asking.grants import Grant
+from transom.host.views.ui_resource import UIResource
 from transom.json_values import clean, spelled_name
 from transom.types import (
     ContainerDimensions,
@@ -481,7 +481,7 @@ class Stage:
         return await self._questions.ask(kind, view_id, **details)
 
     async def drive(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Read or use a View as its user would: see `transom.host.renderers.DrivesViews`.
+        """Read or use a View as its user would: see `transom.host.views.renderers.DrivesViews`.
 
         Raises:
             Refused: the user has taken control of the View.

@@ -33,7 +33,7 @@ from transom.json_values import clean
 from transom.state_files import open_lock, state_folder, try_lock, write_private
 
 if TYPE_CHECKING:  # only for types, and slow to load
-    from transom.host.ui_resource import UIResource
+    from transom.host.views.ui_resource import UIResource
 
 T = TypeVar("T")
 

@@ -22,8 +22,8 @@ from transom.errors import (
     RequestTimeout,
     ViewClosed,
 )
-from transom.host.policy import ApprovalRequest
-from transom.host.ui_resource import UIResource
+from transom.host.asking.policy import ApprovalRequest
+from transom.host.views.ui_resource import UIResource
 
 SERVER_TOOLS = ["show_good", "search", "add", "show_evil", "evil__search", "evil__add"]
 

@@ -1,0 +1,1 @@
+"""What is allowed, and what the user is asked: policy, approvals, grants, forms."""

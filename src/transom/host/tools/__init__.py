@@ -1,0 +1,1 @@
+"""What the model is offered: tools by name, their texts, and the surface that has them all."""

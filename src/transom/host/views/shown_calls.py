@@ -1,0 +1,83 @@
+"""The calls that a View is used for: which one it shows, and what the View has got of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from transom.errors import NotConnected, OutOfOrder
+from transom.host.views.bridge import Bridge
+from transom.host.views.view_origin import ViewOrigin
+from transom.json_values import members
+from transom.protocol.messages import ToolOutcome, result_json
+
+
+class ShownCalls:
+    """The calls of one View. It shows one at a time, and the next when that one has ended."""
+
+    def __init__(self, first: ViewOrigin) -> None:
+        self.shown = first
+        self.newest = first
+        self._bridge: Bridge | None = None
+
+    async def start(self, bridge: Bridge) -> None:
+        """Send the View what there is of its call; the Bridge queues it until it is initialised."""
+        self._bridge = bridge
+        await self._send_input()
+        await self._send_outcome()
+
+    def add(self, call: ViewOrigin) -> None:
+        """Use the View for another call, which it shows at once or after the one it shows now."""
+        call.reused, self.newest = True, call
+        if self.shown.ended:
+            self._show(call)
+
+    async def write(
+        self, call: ViewOrigin, arguments: Mapping[str, Any], *, complete: bool
+    ) -> None:
+        """Take the arguments of a call as far as they are written, or all of them."""
+        if call.complete:
+            raise OutOfOrder("The View has the input of that call already")
+        call.arguments, call.complete = dict(arguments), complete
+        if call is self.shown:
+            await self._send_input()
+
+    async def end(
+        self, call: ViewOrigin, result: ToolOutcome | None, cancelled: str | None
+    ) -> bool:
+        """Take the result of a call, or why there is none. False: it will not be shown."""
+        call.result = None if result is None else result_json(result)
+        call.cancelled = cancelled
+        if call is not self.shown:
+            if result is None:
+                return False
+            self._show(call)
+        await self._send_outcome()
+        return True
+
+    def _show(self, call: ViewOrigin) -> None:
+        self.shown = call
+        if self._bridge is not None:
+            with suppress(OutOfOrder, NotConnected):  # it is closing
+                self._bridge.begin_call(call.arguments if call.complete else None)
+
+    async def _send_input(self) -> None:
+        bridge, call = self._bridge, self.shown
+        if bridge is None:
+            return
+        with suppress(OutOfOrder, NotConnected):  # it is closing
+            if call.complete:
+                await bridge.send_tool_input(call.arguments)
+            elif call.arguments:
+                await bridge.send_tool_input_partial(call.arguments)
+
+    async def _send_outcome(self) -> None:
+        bridge, call = self._bridge, self.shown
+        if bridge is None:
+            return
+        with suppress(OutOfOrder, NotConnected):  # it has a result already, or is closed
+            if call.result is not None:
+                await bridge.send_tool_result(members(call.result))
+            elif call.cancelled is not None:
+                await bridge.send_tool_cancelled(call.cancelled)

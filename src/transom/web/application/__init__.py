@@ -1,0 +1,1 @@
+"""Views in a web application with many users, on one or several workers."""
