@@ -178,6 +178,16 @@ SHOWN = [
         where="./app.js",
     ),
     Broken(
+        "script-missing",
+        shows(
+            '<!doctype html><p>Orders</p>\n<script src="http://127.0.0.1:9/app.js"></script>\n'
+            "<script>new App();</script>",
+            {"csp": {"resourceDomains": ["http://127.0.0.1:9"]}},
+        ),
+        "http://127.0.0.1:9/app.js",
+        where="/app.js",
+    ),
+    Broken(
         "page-not-built",
         shows(
             '<!doctype html><div id="root"></div>\n'

@@ -161,7 +161,7 @@ async def test_nothing_is_wrong_with_our_examples_and_the_official_servers():
             servers[script.parents[1].name] = ["node", str(script), "--stdio"]
     assert len(servers) == len(EXAMPLES) + 20
     # Without a network, one cannot load its map, and another no document.
-    allowed = {"show-map": ["unreachable"], "display_pdf": ["tool-failed"]}
+    allowed = {"show-map": ["script-missing"], "display_pdf": ["tool-failed"]}
     async with Browsers() as browsers:
         for name, server in servers.items():
             for tool_name, found in (await causes_of_all_views(browsers, server)).items():
@@ -288,6 +288,33 @@ def test_what_is_blocked_goes_before_the_error_that_it_leads_to(initialized: boo
     # An error that says what it is about is not about something else.
     assert first("SyntaxError: Unexpected token", chart) == ["syntax-error", "csp-script"]
     assert first("ReferenceError: draw is not defined", style) == [error, "csp-style"]
+
+
+@pytest.mark.parametrize("initialized", [False, True])
+def test_a_script_that_did_not_load_goes_before_the_error_that_it_leads_to(initialized: bool):
+    url = "https://cdn.example.com/chart.js"
+    page = html(head=f'\n<script src="{url}"></script>')
+    lines = (("error", "Failed to load resource: net::ERR_NAME_NOT_RESOLVED"),)
+
+    def found(*messages: str) -> list[str]:
+        problems = tuple(ViewProblem("error", each) for each in messages)
+        view = SeenView(initialized=initialized, problems=problems, lines=lines, requests=(url,))
+        return ids(view, page)
+
+    error, missing = (
+        "page-error" if initialized else "script-error",
+        f"A script did not load: {url}",
+    )
+    assert found("ReferenceError: Chart is not defined", missing) == ["script-missing", error]
+    assert found(missing) == ["script-missing"]
+    # An error that says what it is about is not about something else.
+    assert found("SyntaxError: Unexpected token", missing) == ["syntax-error", "script-missing"]
+    assert found("Error: no orders", missing) == [error, "script-missing"]
+    assert found("A script did not load: it is not known which")[0] == error
+    beside = ViewProblem("error", "A script did not load: http://view-1.localhost:80/chart.js")
+    blocked = (("missing", "chart.js"),)
+    view = SeenView(initialized=initialized, problems=(beside,), blocked=blocked)
+    assert ids(view) == ["file-missing"]
 
 
 def test_a_refused_call_goes_before_the_rejection_that_it_leads_to():

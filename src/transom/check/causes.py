@@ -358,10 +358,9 @@ _EVAL = re.compile(r"unsafe-eval|EvalError|Evaluating a string as JavaScript", r
 _OPENAI = re.compile(r"\bopenai\b|'toolOutput'|'widgetState'")
 _UNDEFINED = re.compile(r"of (undefined|null)\b|(is|are) (undefined|null)\b|is not iterable")
 _DENIED = re.compile(r"NotAllowedError|permissions? policy|Permission denied", re.IGNORECASE)
-
-
 _MISSING = re.compile(r"is not (defined|a function|a constructor)|Can't find variable")
-_URL = re.compile(r"https?://[^\s'\"<>)]+")
+_URL = re.compile(r"https?://[^\s'\"<>),]+")
+_NOT_LOADED = "A script did not load: "  # as the sandbox reports it, see js/src/failures.ts
 
 
 def _errors(case: _Case) -> Iterator[Cause]:
@@ -382,6 +381,8 @@ def _reasons(case: _Case, said: str) -> Iterator[Cause]:
         urlsplit(each).path.endswith((".js", ".mjs")) for each in case.blocked("missing")
     ):
         yield from _files(case)
+    if lacks:
+        yield from _unloaded(case)
     urls = tuple(f" {url}" for url in _URL.findall(said))
     for cause in _csp(case):
         loads = cause.id == "csp-script" or (cause.id == "csp-connect" and _UNDEFINED.search(said))
@@ -389,9 +390,19 @@ def _reasons(case: _Case, said: str) -> Iterator[Cause]:
             yield cause
 
 
+def _unloaded(case: _Case) -> Iterator[Cause]:
+    said = [each.message for each in case.view.errors if each.message.startswith(_NOT_LOADED)]
+    if urls := [url for url in _URL.findall(" ".join(said)) if ".localhost:" not in url]:
+        yield _cause("script-missing", *said[:3], at=case.at(*urls), file=urls[0])
+    elif said:  # of the page's own origin, where there is no file
+        yield from _files(case)
+
+
 def _of_error(case: _Case, problem: ViewProblem) -> Cause:
     """The cause that an error of the page is about."""
     said, at = problem.message, _place_of(problem)
+    if said.startswith(_NOT_LOADED) and (why := next(_unloaded(case), None)) is not None:
+        return why
     if _LOAD.search(said) and (why := next(_blocked_loads(case), None)) is not None:
         return why if why.line is not None else msgspec.structs.replace(why, **at._asdict())
     if found := _IMPORT.search(said):
@@ -476,7 +487,7 @@ def _unreachable(case: _Case) -> Iterator[Cause]:
     """What the page loads first may be what it would connect with."""
     failed = [text for _, text in case.view.lines if _UNREACHABLE.search(text)]
     origins = dict.fromkeys(_origin(each) for each in case.view.requests if not _is_local(each))
-    if failed and origins and not case.view.sent:
+    if failed and origins and not case.view.sent and not any(_unloaded(case)):
         names = ", ".join(origins)
         yield _cause("unreachable", *failed[:3], at=case.at(*origins), origins=names)
 
