@@ -13,7 +13,7 @@ import pytest
 from examples.orders import server as orders_server
 from tests.browser.hosting import Chromium, processes, until_gone
 from tests.browser.opening import ORDERS, events_of, ran, server_with, transom_open
-from tests.browser.views import html
+from tests.browser.views import BUSY, html
 from tests.host.test_servers import over_http
 from transom.traffic import RecordedMessage, read_record
 
@@ -41,6 +41,14 @@ async def test_a_server_is_named_by_its_module_and_events_are_lines_of_json() ->
     assert (select["event"], select["tool"]) == ("call", "select_orders")
     assert "A-1041" in json.dumps(selection["result"])
     assert closed == {"event": "closed", "view": "examples-1", "reason": "all is done"}
+
+
+@pytest.mark.nightly
+async def test_a_page_that_failed_is_waited_for_as_long_as_the_user_says(tmp_path: Path) -> None:
+    server = server_with(tmp_path, BUSY)
+    code, events = await events_of(server, "show", "--call", "count", "--timeout", "60")
+    assert code == 0
+    assert [each["event"] for each in events] == ["problem", "opened", "tools", "call", "closed"]
 
 
 GROW = """

@@ -11,12 +11,13 @@ from mcp.server.mcpserver import MCPServer
 from playwright.async_api import Route, expect
 
 from tests.browser.hosting import SEEN, Chromium, Told, User, hosted, show, text_of
-from tests.browser.views import html, page
+from tests.browser.views import BUSY, html, page
 from transom import Host, Policy
 from transom.host.views.view import View
 from transom.server import Csp, Views
 from transom.types import ViewProblem
 from transom.web.cards import GoneView
+from transom.web.local.headless import HeadlessRenderer
 
 MANY = """
 for (let n = 0; n < 60; n += 1) tools[`tool${n}`] = () => "ran";
@@ -328,6 +329,18 @@ async def test_a_page_that_fails_and_connects_when_nobody_waits_any_more_is_live
         await user.in_view("tests-1").get_by_role("button", name="Connect").click()
         await live.wait()
         await bar.wait_for(state="detached")
+        assert await text_of(host.call_tool("tests-1__count")) == "1"
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+async def test_a_page_that_fails_and_computes_before_it_connects_is_not_lost() -> None:
+    async with hosted(HeadlessRenderer(), BUSY) as host:
+        live = asyncio.Event()
+        host.on_view_opened(lambda _: live.set())
+        note = (await host.call_tool("show")).meta["transom/view"]
+        assert note["state"] in ("waiting", "live"), note
+        await live.wait()
         assert await text_of(host.call_tool("tests-1__count")) == "1"
 
 

@@ -48,6 +48,19 @@ say({ id: "init", method: "ui/initialize", params: {
 """
 
 
+BUSY = """
+  setTimeout(() => { throw new Error("not what it needs"); });
+  const post = parent.postMessage.bind(parent);
+  parent.postMessage = (...given) => addEventListener("load", () => setTimeout(() => {
+    for (const end = Date.now() + 3500; Date.now() < end; );
+    parent.postMessage = post;
+    post(...given);
+  }, 100));
+  tools.count = () => 1;
+"""
+"""Of a page that fails, and connects late all the same."""
+
+
 def html(script: str = "", body: str = "<h1>A View</h1>") -> str:
     """A View whose `tools`, and what it does `before` it answers a request, `script` sets."""
     code = f"<script>{SCRIPT}{script}{START}</script>"

@@ -14,6 +14,7 @@ from rich.console import Console
 from tests.browser.opening import ORDERS
 from tests.cli.running import transom
 from tests.host.page import PageRenderer
+from tests.host.test_renderers import FailingPages
 from transom import App, InProcessRenderer, ToolError
 from transom.channel import Channel, memory_pair
 from transom.cli.open import (
@@ -353,6 +354,28 @@ async def test_a_view_that_never_begins_is_an_error_in_its_time() -> None:
     command = OpenCommand(Mute(), print, timeout=1)
     with pytest.raises(TransomError, match="show opened no View: it was not initialised within 1"):
         await command.run(server(), "show", {}, [])
+
+
+@pytest.mark.parametrize("patient", [True, False])
+async def test_a_page_that_failed_is_waited_for_if_the_user_can_wait(patient: bool) -> None:
+    renderer, events = FailingPages("error", "TypeError: x"), list[Event]()
+    seen = asyncio.Event()
+
+    def note(event: Event) -> None:
+        events.append(event)
+        seen.set()
+
+    command = OpenCommand(renderer, note, timeout=10_000, patient=patient)
+    running = asyncio.create_task(command.run(server(), "show", {}, []))
+    if not patient:
+        with pytest.raises(TransomError, match=r"`connect\(\)`\. If it is only slow, --timeout"):
+            await running
+        return
+    await seen.wait()
+    assert events[0]["message"] == "TypeError: x"  # at once
+    await shop_view().connect(renderer.theirs)
+    await running
+    assert [event["event"] for event in events] == ["problem", "opened", "tools", "closed"]
 
 
 async def test_a_call_that_takes_too_long_fails_and_the_next_is_made() -> None:

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from tests.browser.hosting import descendants
 from tests.browser.opening import server_with
+from tests.browser.views import BUSY
 from tests.gateway.memory import Raw, words
 from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
 from tests.pdf import pdf_of
@@ -255,3 +256,24 @@ async def test_the_command_shows_a_view_headless_and_leaves_no_process() -> None
         assert await client.aclose() == 0
         assert client.stray == []
     assert not any(alive(pid) for pid in started)
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+async def test_a_page_that_fails_and_computes_before_it_connects_is_not_lost(
+    tmp_path: Path,
+) -> None:
+    serve = [sys.executable, "-m", "transom.cli.serve"]
+    gateway = [*GATEWAY[:2], "--headless", "--", *serve, server_with(tmp_path, BUSY)]
+    async with raw_client(gateway) as client:
+        await client.ask(1, "initialize", HELLO)
+        client.tell("notifications/initialized")
+        await client.ask(2, "tools/list")
+        answer = await client.ask(3, "tools/call", {"name": "show", "arguments": {}})
+        assert answer["result"]["content"][0]["text"] == "shown"
+        if "has not opened so far" in answer["result"]["content"][-1]["text"]:
+            await client.until(lambda: client.noted("notifications/tools/list_changed"))
+        listed = (await client.ask(4, "tools/list"))["result"]["tools"]
+        [name] = [each["name"] for each in listed if each["name"].endswith("__count")]
+        called = await client.ask(5, "tools/call", {"name": name, "arguments": {}})
+        assert "1" in words(called["result"])[-1]

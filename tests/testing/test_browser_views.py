@@ -30,7 +30,7 @@ import playwright.async_api  # noqa: F401 - it cannot be imported twice
 import pytest
 
 async def use(views, html, wait=60):
-    views.configure(open_timeout=60 if "connect()" in html else 2)
+    views.configure(open_timeout=60 if "connect()" in html and "nothing" not in html else 5)
     view = await views.open(html=html, tools={"next": lambda count: str(count + 1)}, result="3")
     expect.set_options(timeout=wait * 1000)
     await expect(view.page.get_by_text("3 so far")).to_be_visible()
@@ -221,6 +221,20 @@ def test_a_broken_page_fails_its_test_with_the_right_words(
     names = {each.name for each in folder.iterdir()}
     assert names >= {"page-1.png", "page-1.tools.json", "page-1.problems.txt", "messages.jsonl"}
     assert (folder / "page-1.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.nightly
+def test_a_page_that_failed_is_waited_for_as_long_as_the_test_says(run):
+    done = run("""
+        from tests.browser.views import BUSY, html
+
+        async def test_patient(views):
+            views.configure(open_timeout=60)
+            view = await views.open(html=html(BUSY))
+            view.allow_problems("not what it needs")
+            assert (await view.call("count")).text == "1"
+    """)
+    done.assert_outcomes(passed=1)
 
 
 @pytest.mark.nightly

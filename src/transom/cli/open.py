@@ -38,8 +38,9 @@ from transom.gateway.configuration.config import name_of_command, name_of_url
 from transom.host.asking.policy import Policy
 from transom.host.host import Host
 from transom.host.tools.tool_visibility import links_view
+from transom.host.views.liveness import ViewState
 from transom.host.views.renderers import Renderer
-from transom.host.views.settling import watch
+from transom.host.views.settling import wait_for_failed_page, watch
 from transom.host.views.view import View
 from transom.traffic import Recorder, TrafficListener
 from transom.types import Tool, ToolResult, ViewProblem
@@ -186,6 +187,7 @@ def _safe(text: str) -> str:
 
 
 _INTERRUPTED = 130
+_TIMEOUT = 30.0  # seconds
 _SETTLE = 0.5  # seconds in which reports of what was blocked still arrive
 _PICTURES = 10  # of a View that goes on moving
 _BETWEEN = 0.15  # seconds from one to the next
@@ -255,10 +257,9 @@ def _make_command(options: OpenOptions, program: str, recorder: Recorder | None)
     on_event = _print_json if options.json else EventPrinter().print
     on_violation = partial(report_violation, on_event)
     folder = folder_of(options.target)
+    timeout = _TIMEOUT if options.timeout is None else options.timeout
     if options.headless:
-        renderer = HeadlessRenderer(
-            csp=options.csp, timeout=options.timeout, on_violation=on_violation
-        )
+        renderer = HeadlessRenderer(csp=options.csp, timeout=timeout, on_violation=on_violation)
         before = None
     else:
         renderer = BrowserRenderer(
@@ -270,13 +271,14 @@ def _make_command(options: OpenOptions, program: str, recorder: Recorder | None)
             program=program,
             on_violation=on_violation,
         )
-        before = partial(_show_page, renderer, options.timeout if options.steps else None)
+        before = partial(_show_page, renderer, timeout if options.steps else None)
     return OpenCommand(
         renderer,
         on_event,
         on_trouble=_print_trouble,
         before=before,
-        timeout=options.timeout,
+        timeout=timeout,
+        patient=not options.headless or options.timeout is not None,
         page_of=lambda view_id: _page_of(renderer, view_id),
         folder=None if isinstance(parse_target(options.target), str) else folder,
         traffic=recorder,
@@ -391,9 +393,9 @@ class OpenCommand:
     closes its View and opens it again.
 
     `on_trouble` gets what went wrong beside the steps. `before` is awaited before the tool is
-    called. The server's start, the View's opening and each call have `timeout` seconds. `page_of`
-    has the page of a View, by its id, `folder` the files that it was written in; `traffic` gets
-    every message.
+    called. The server's start, the View's opening and each call have `timeout` seconds, a page that
+    failed and may still connect only for a `patient` user. `page_of` has the page of a View, by its
+    id, `folder` the files that it was written in; `traffic` gets every message.
     """
 
     def __init__(
@@ -403,7 +405,8 @@ class OpenCommand:
         *,
         on_trouble: Callable[[str], object] = lambda _: None,
         before: Callable[[], Awaitable[object]] | None = None,
-        timeout: float = 30.0,
+        timeout: float = _TIMEOUT,
+        patient: bool = False,
         page_of: Callable[[str], str] = lambda _: "",
         folder: Path | None = None,
         traffic: TrafficListener | None = None,
@@ -421,6 +424,7 @@ class OpenCommand:
         self._on_trouble = on_trouble
         self._before = before
         self._timeout = timeout
+        self._patient = patient
         self._page_of = page_of
         self._folder = folder
         self._view: View | None = None
@@ -520,9 +524,13 @@ class OpenCommand:
             self._event("problem", kind="schema", tool=tool, message=text)
         result = await host.call_tool(tool, arguments)
         view = next(iter(host.views.values()), None)
+        if view is not None and self._patient:
+            await wait_for_failed_page(view)
         if view is None or not view.takes_calls:
             note = (result.meta or {}).get("transom/view", {})
             why = note.get("error") or "the tool links none"
+            if view is not None and view.state is ViewState.WAITING:
+                why += ". If it is only slow, --timeout SECONDS waits for it"
             detail = f" The tool answered: {result.text[:500]}" if result.is_error else ""
             raise TransomError(f"{tool} opened no View: {why}.{detail}")
         self.failed = result.is_error

@@ -433,7 +433,7 @@ class OpenOptions(argparse.Namespace):
     port: int
     csp: CspMode
     ephemeral: bool
-    timeout: float
+    timeout: float | None
     json: bool
 
 
@@ -514,8 +514,13 @@ started.""",
     _add_port(command)
     command.choice("--csp", _CSP, _CSP_HELP)
     command.flag("--ephemeral", f"{_EPHEMERAL_HELP} With --headless it is always so.")
-    timeout = "How long each step may take, and with steps how long the page may take to open."
-    command.option("--timeout", "SECONDS", timeout, type=number(0.1), default=30)
+    command.option(
+        "--timeout",
+        "SECONDS",
+        "How long each step may take, and with steps how long the page may take to open; by "
+        "default 30. Without a window, a page that failed is waited for only with this option.",
+        type=number(0.1),
+    )
     command.flag("--json", "Print each event as one line of JSON.")
     return command
 

@@ -27,6 +27,7 @@ from transom.host.host import Host
 from transom.host.limits import Limits
 from transom.host.tools.tool_visibility import links_view
 from transom.host.views.renderers import MakeApp
+from transom.host.views.settling import wait_for_failed_page
 from transom.host.views.view import View
 from transom.protocol.messages import ToolOutcome
 from transom.testing.browser import MixedRenderer, SharedBrowser
@@ -49,6 +50,7 @@ _HANDLERS: dict[Refusal, str] = {
     "message": "on_message",
     "logging": "on_log",
 }
+_OPEN_TIMEOUT = 30.0  # seconds
 _MAX_MESSAGES = 5000
 _MAX_BYTES = 32 * 1024 * 1024
 _MAX_CONSOLE = 1000
@@ -69,7 +71,7 @@ class ViewsFixture:
         self._renderer = MixedRenderer({}, self._take_seat, self._configure_host)
         self._context: dict[str, Any] = {}
         self._refused: Collection[Refusal] = ()
-        self._open_timeout = 30.0
+        self._open_timeout: float | None = None
         self._csp: CspMode = "compat"
         self._approve: Approve | None = None
         self._script = ServerScript()
@@ -94,7 +96,7 @@ class ViewsFixture:
         refuse: Collection[Refusal] = (),
         approve: bool | Approve = True,
         apps: Mapping[str, MakeApp] | None = None,
-        open_timeout: float = 30.0,
+        open_timeout: float | None = None,
         csp: CspMode = "compat",
         **context: Any,
     ) -> None:
@@ -106,7 +108,8 @@ class ViewsFixture:
                 that answers, as `Policy(approve=...)` takes it.
             apps: by `ui://` resource, functions that make Views in Python (`transom.App`), which
                 then need no browser.
-            open_timeout: seconds that a View may take to become live.
+            open_timeout: seconds that a View may take to become live; by default 30. A page whose
+                script failed is waited for only if this is given.
             csp: what a View's page may run: `compat`, as most hosts allow, or `strict`.
             context: the View's surroundings: `theme="dark"`, `locale="de"`, `displayMode=...`.
         """
@@ -190,7 +193,7 @@ class ViewsFixture:
                 limits=Limits(relist_interval=0),  # a test does not wait for what changed
                 drive="always",
                 audit=None,
-                open_timeout=self._open_timeout,
+                open_timeout=_OPEN_TIMEOUT if self._open_timeout is None else self._open_timeout,
                 max_context_bytes=0 if "updateModelContext" in self._refused else _CONTEXT_BYTES,
                 traffic=self._traffic,
             )
@@ -247,6 +250,8 @@ class ViewsFixture:
         if view is None:
             note = (result.meta or {}).get("transom/view", {})
             view = host.views.get(note.get("id", ""))
+        if view is not None:
+            await self._wait_opened(view)
         if view is None or not view.takes_calls:
             raise AssertionError(self._why_not_opened(name, result))
         return await self._opened_view(host, view, result)
@@ -273,11 +278,18 @@ class ViewsFixture:
         server = await self._add(host, target)
         name = await self._tool_name(host, server, tool)
         view = await host.open_view(server, name.removeprefix(f"{server}__"), partial=True)
-        try:
-            await view.opened()
-        except ViewClosed as error:
-            raise AssertionError(f"{name} opened no View: {error}") from None
+        await self._wait_opened(view)
+        if not view.takes_calls:
+            raise AssertionError(f"{name} opened no View: {view.closed_error()}")
         return await self._opened_view(host, view, ToolResult())
+
+    async def _wait_opened(self, view: View) -> None:
+        with suppress(ViewClosed):
+            await view.opened()
+        if (
+            self._open_timeout is not None
+        ):  # or a page that is broken would cost each test all of it
+            await wait_for_failed_page(view)
 
     async def _opened_view(self, host: Host, view: View, result: ToolResult) -> OpenedView:
         opened = self._opened.get(view.id)

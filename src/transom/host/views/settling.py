@@ -47,6 +47,12 @@ async def wait_settled(view: View, used: float) -> None:
         quiet += 1
 
 
+async def wait_for_failed_page(view: View) -> None:
+    """Wait for a View whose page failed before it connected, until it is live or has failed."""
+    if view.bridge is not None and view.opening is not None:
+        await asyncio.wait([view.opening])
+
+
 async def watch(bridge: Bridge, seconds: float) -> None:
     """Wait for what a View does by itself, which has no event, while its page runs so long."""
     answers = True
