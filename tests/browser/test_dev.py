@@ -351,6 +351,34 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
         await expect(page.locator("#empty")).to_be_visible()
 
 
+NO_PAGE = "the page is not an HTML document"
+BROKEN = {  # what is said of it; nothing: the browser makes a page of it that works
+    "unclosed tags, no html element": (PAGE.replace("</p>", "").replace("</h1>", ""), ""),
+    "no doctype": (PAGE.removeprefix("<!doctype html>"), NO_PAGE),
+    "empty": ("", NO_PAGE),
+    "binary": ("\0\xff\xfe" * 500, NO_PAGE),
+}
+
+
+@pytest.mark.nightly
+async def test_a_page_of_broken_html_is_shown_or_explained_and_recovers_when_it_is_saved_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with developed(tmp_path, monkeypatch) as (user, _):
+        page, failure = user.page, user.page.locator("#failure")
+        await call_show(page, "First")
+        for name, (broken, said) in BROKEN.items():
+            (tmp_path / "page.html").write_bytes(broken.replace("One", name).encode("latin-1"))
+            if said:
+                await expect(failure, name).to_contain_text(said)
+            else:
+                await expect(view_in(page).locator("h1"), name).to_contain_text(name)
+                await expect(view_in(page).locator("#input"), name).to_contain_text("First")
+            save(tmp_path / "page.html", PAGE.replace("One", f"Right after {name}"))
+            await expect(view_in(page).locator("h1")).to_have_text(f"Right after {name}")
+            await expect(failure).not_to_be_visible()
+
+
 @pytest.mark.nightly
 async def test_a_page_that_does_not_connect_is_explained_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

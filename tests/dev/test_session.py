@@ -221,6 +221,33 @@ async def test_a_view_that_does_not_connect_is_diagnosed_without_another_call(
         assert author.session.page.get("diagnosis") is None
 
 
+async def test_a_view_that_failed_is_not_shown_while_the_next_call_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def diagnose(*_: object, **__: object) -> Diagnosis:
+        raise TransomError("not here")
+
+    monkeypatch.setattr("transom.dev.doctor.diagnose", diagnose)
+    server, ends = MCPServer("shop"), asyncio.Event()
+
+    @server.tool(meta={"ui": {"resourceUri": "ui://shop/missing.html"}})
+    async def show(waits: bool = False) -> str:
+        """Open the shop."""
+        if waits:
+            await ends.wait()
+        return "shown"
+
+    async with developed(server) as author:
+        await author.server("running")
+        author.ask("call", tool="show", call="one")
+        await author.until("panel", name="view", state="failed")
+        author.ask("call", tool="show", arguments={"waits": True}, call="two")
+        await author.until("panel", name="call", state="running", call="two")
+        assert author.session.page.get("view") is None
+        ends.set()
+        await author.until("panel", name="view", state="failed")
+
+
 async def test_a_save_does_not_wait_for_a_view_that_is_still_opening(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

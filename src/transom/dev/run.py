@@ -25,6 +25,7 @@ from transom.errors import TransomError
 from transom.host.asking.policy import ApprovalRequest, Decision, Policy
 from transom.host.host import Host
 from transom.host.open_views import USABLE
+from transom.host.views.liveness import ViewState
 from transom.host.views.ui_resource import UIResource
 from transom.host.views.view import View
 from transom.json_values import as_object
@@ -168,6 +169,12 @@ class ServerRun:
         """Have the page load what is around the next View before it is needed."""
         if self._view is not None and self._view.takes_calls:
             await self._seat.prepare_next(self._view.id)
+
+    def forget_failed(self) -> None:
+        """Show no longer why the last View did not open: the next one is on its way."""
+        if self._view is not None and self._view.state is ViewState.FAILED:
+            self._view = None
+            self._page.set("view", None)
 
     async def avoid_stuck(self) -> None:
         """Have the next Views, also of other runs, load in spite of one in an endless loop."""

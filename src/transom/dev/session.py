@@ -313,6 +313,7 @@ class DevSession:
         if shape_of(tool) == "opens":
             self._last_view_call = call
             self._diagnoses.watch(run, self._profile)
+            run.forget_failed()
 
         last: dict[str, Any] = {}
 
