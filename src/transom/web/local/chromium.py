@@ -273,7 +273,7 @@ class ChromiumProcess:
         self._reader.start()
 
     def close(self) -> None:
-        """End it, and delete its profile."""
+        """End it, and delete its profile. An event loop that runs here waits for that too."""
         process, self._process = self._process, None
         if process is not None:
             assert process.stdin is not None  # noqa: S101 - a pipe was asked for
@@ -286,7 +286,10 @@ class ChromiumProcess:
             self._reader.join()
         profile, self._profile = self._profile, None
         if profile is not None:
-            asyncio.run(profile.remove())
+            # A thread of its own: this one may have an event loop that runs.
+            removing = threading.Thread(target=lambda: asyncio.run(profile.remove()))
+            removing.start()
+            removing.join()
 
 
 def _read_address(output: IO[str], address: Future[str]) -> None:
