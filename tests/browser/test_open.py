@@ -14,6 +14,7 @@ from examples.orders import server as orders_server
 from tests.browser.hosting import Chromium, processes, until_gone
 from tests.browser.opening import ORDERS, events_of, ran, server_with, transom_open
 from tests.browser.views import BUSY, html
+from tests.dev.test_files import save
 from tests.host.test_servers import over_http
 from transom.traffic import RecordedMessage, read_record
 
@@ -214,3 +215,25 @@ async def test_it_prints_where_the_view_is_waits_for_the_page_and_stays_until_ct
         assert (await run.event("closed"))["view"] == "orders-1"
         assert await run.process.wait() == 0
         await user.page.get_by_text("Your agent or program has ended").wait_for()
+
+
+LOOP = 'console.log("loops"); for (;;);'
+
+
+@pytest.mark.nightly  # beside an endless loop, all takes long
+async def test_watched_a_view_in_an_endless_loop_comes_back_when_the_author_saves_the_fix(
+    tmp_path: Path, browser: Chromium
+) -> None:
+    server, page = server_with(tmp_path, ""), tmp_path / "view.html"
+    arguments = (server, "show", "--watch", "--json", "--timeout", "120")
+    async with browser.user() as user, transom_open(*arguments, BROWSER="/bin/false") as run:
+        await user.open_page((await run.error_line("The View opens at")).split()[-1])
+        await run.event("opened")
+        for number, loop in enumerate((LOOP, f"setTimeout(() => {{ {LOOP} }}, 1000);")):
+            async with user.page.expect_console_message(lambda message: message.text == "loops"):
+                save(page, html(loop))
+            save(page, html(body=f"<h1>Mended {number}</h1>"))
+            for _ in ("the loop", "its end"):
+                await run.event("changed")
+            shown = await run.event("opened")
+            await user.in_view(shown["view"]).get_by_text(f"Mended {number}").wait_for()

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from playwright.async_api import expect
 
 from tests.browser.hosting import Told, User, inside, lasting_browser, text_of
 from tests.browser.views import html, page
-from transom import Host, Policy
+from transom import Host, Limits, Policy
 from transom.connections import ServerConnection, connect
+from transom.errors import TransomError
 from transom.host.views.view import View
 from transom.server import Views
 from transom.web.local.headless import HeadlessRenderer
@@ -120,6 +121,45 @@ async def note(view: View) -> str:
 
 async def origin(view: View) -> str:
     return await text_of(view.call_tool("origin"))
+
+
+LOOP = "for (;;);"
+
+
+@pytest.mark.nightly  # beside an endless loop, all takes long
+@pytest.mark.parametrize(
+    ("loop", "again"),
+    [
+        pytest.param(LOOP, "Try again", id="before it connects"),
+        pytest.param(f"tools.loop = () => {{ {LOOP} }};", "Reload", id="in a tool"),
+    ],
+)
+async def test_a_view_in_an_endless_loop_comes_back_mended_when_its_user_reloads_it(
+    user: User, tmp_path: Path, loop: str, again: str
+) -> None:
+    views, file = Views(), tmp_path / "page.html"
+    file.write_text(html(loop))
+    opens = views.add("ui://tests/page.html", html=file)
+
+    @views.tool(opens=opens)
+    def show() -> str:
+        """Open a View."""
+        return "shown"
+
+    connection = await connect(MCPServer("tests", extensions=[views]))
+    connection.identity = "tests"  # so that its Views have an origin that stays
+    limits = Limits(unresponsive_after=1, gone_after=2)
+    options: Any = {"policy": Policy.trusting(), "limits": limits, "open_timeout": 10}
+    async with Host(renderer=user.renderer(), audit=None, **options) as host:
+        await host.add_server("tests", connection)
+        await host.call_tool("show")
+        if again == "Reload":
+            with suppress(TransomError):
+                await host.views["tests-1"].call_tool("loop", timeout=1)
+        file.write_text(html(body="<h1>Mended</h1>"))
+        await user.page.get_by_role("button", name=again).click()
+        await expect(user.in_view("tests-1").locator("h1")).to_have_text("Mended")
+    await connection.aclose()
 
 
 # --- it lasts --------------------------------------------------------------------------------
