@@ -130,17 +130,17 @@ async def test_a_person_names_an_address_reads_what_happened_and_gets_a_picture(
     recorded = read_record(tmp_path / "record.jsonl")
     assert {(each.leg, each.name) for each in recorded if isinstance(each, RecordedMessage)} == {
         ("server", "127-0-0-1"),
-        ("view", "127-0-0-1-1"),
+        ("view", "orders-1"),
     }
     assert err == ""
     shown = out.splitlines()
-    assert shown[0] == "Opened   orders 1.0.0  127-0-0-1-1"
+    assert shown[0] == "Opened   orders 1.0.0  orders-1"
     assert shown[1] == "         7 orders, €2423.50 in all."
     assert shown[2].startswith("Tools    get_selection()")
     assert "Called   select_orders" in shown
     assert "         1 selected." in shown
     assert "Failed   nothing" in shown
-    assert shown[-2] == "Closed   127-0-0-1-1: all is done"
+    assert shown[-2] == "Closed   orders-1: all is done"
     assert shown[-1] == f"Saved a picture of the View as {picture}"
     data = picture.read_bytes()
     assert data.startswith(b"\x89PNG")

@@ -488,6 +488,18 @@ async def test_views_of_servers_with_long_names_have_short_ids_that_name_one_vie
         assert set(shown) < set(await tool_names(host))
 
 
+async def test_views_of_a_server_that_is_named_by_its_address_are_named_like_their_resources():
+    pages = InProcessRenderer({URI: editor(), "ui://bank/list.html": editor()})
+    async with hosting("bank", renderer=pages) as host:
+        await host.add_server("127-0-0-1", shop("orders"))
+        await host.add_server("localhost", shop("bank"))
+        for tool in ("show_orders", "localhost__show_bank", "show_bank"):
+            await host.call_tool(tool)
+        # Not like those of another server.
+        assert list(host.views) == ["orders-1", "localhost-1", "bank-1"]
+        assert [view.server for view in host.views.values()] == ["127-0-0-1", "localhost", "bank"]
+
+
 async def test_a_view_that_is_reopened_twice_at_once_is_one_view():
     log: list[Any] = []
     async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:

@@ -21,7 +21,7 @@ from transom.background import Background
 from transom.errors import ConnectionClosed, InvalidResult, Refused, TransomError, ViewClosed
 from transom.host.asking.grants import GivenGrant
 from transom.host.server_tools import ServerTools
-from transom.host.tools.tool_names import view_stem
+from transom.host.tools.tool_names import names_nothing, resource_name, view_stem
 from transom.host.views.liveness import BUSY, GONE, LIVE, ViewState
 from transom.host.views.renderers import Renderer
 from transom.host.views.settling import wait_settled
@@ -137,11 +137,17 @@ class OpenViews(Mapping[str, View]):
     def _in_order(self) -> dict[str, View]:
         return {view.id: view for view in sorted(self._open.values(), key=_last_used)}
 
-    def _new_id(self, server: str) -> str:
-        """An id that no View of this host had, and no server has."""
-        stem = view_stem(server)
+    def _new_id(self, call: ViewOrigin) -> str:
+        """An id that no View of this host had, and no server has.
+
+        A server whose name says nothing names its Views itself, but not like those of another.
+        """
+        names = self._servers.names
+        stem, own = view_stem(call.server), resource_name(call.uri)
+        if names_nothing(call.server) and own and view_stem(own) not in map(view_stem, names):
+            stem = view_stem(own)
         number = self._numbers.get(stem, 0) + 1
-        while f"{stem}-{number}" in self._servers.names:
+        while f"{stem}-{number}" in names:
             number += 1
         self._numbers[stem] = number
         return f"{stem}-{number}"
@@ -290,7 +296,7 @@ class OpenViews(Mapping[str, View]):
         if (view := self._to_use_again(call)) is not None:
             view.use_again(call)
             return view
-        return self.open(self._new_id(call.server), call)
+        return self.open(self._new_id(call), call)
 
     def opens_unasked(self, server: str, tool: Tool) -> bool:
         """Whether a call opens a View, or uses one, whatever its arguments are."""

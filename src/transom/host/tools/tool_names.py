@@ -29,7 +29,7 @@ _FITS = re.compile(rf"[A-Za-z0-9_-]{{1,{_MAX_NAME}}}")
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 _DIGESTED = re.compile(rf".*_[0-9a-f]{{{_DIGEST}}}", re.DOTALL)
 _WORD = re.compile(r"(?:^|[-_])[^-_]+")
-_SAYS_NOTHING = {"mcp", "server"}  # words in the name of a server
+_SAYS_NOTHING = {"mcp", "server", "localhost"}  # words in the name of a server
 _VIEW_ID = re.compile(r"[A-Za-z0-9_-]+-\d+")
 
 
@@ -56,6 +56,17 @@ def view_stem(server: str) -> str:
             break
         stem += word
     return stem
+
+
+def names_nothing(server: str) -> bool:
+    """Whether it is made of an address, such as `127-0-0-1`, or says no more than `mcp-server`."""
+    words = re.split("[-_]", server.lower())
+    return all(word.isdecimal() or word in _SAYS_NOTHING for word in words)
+
+
+def resource_name(uri: str) -> str:
+    """What a server calls the resources of its Views: `orders` in `ui://orders/list.html`."""
+    return "-".join(re.findall("[A-Za-z0-9]+", uri.removeprefix("ui://").partition("/")[0]))
 
 
 def plain_name(tool: str) -> str:
