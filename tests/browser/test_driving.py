@@ -89,6 +89,7 @@ async def choose_an_option(view: Driven) -> None:
     assert "needs an option" in (await view.act(size, "select"))["detail"]
 
 
+@pytest.mark.nightly
 async def test_controls_are_used_by_events_that_their_page_notices(browser: Chromium) -> None:
     async with browser.user() as user, driven(user.renderer(), CONTROLS) as [view]:
         await use_controls(view, lambda: user.run_in_view(view.view_id, NOTED))

@@ -188,6 +188,7 @@ async def test_ctrl_c_leaves_no_process_behind(short_path: Path, whole_group: bo
 # --- in the user's browser -------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 async def test_it_prints_where_the_view_is_waits_for_the_page_and_stays_until_ctrl_c(
     browser: Chromium,
 ) -> None:

@@ -313,6 +313,7 @@ async def test_a_browser_that_hangs_is_given_up_and_killed() -> None:
         await until_gone(mark)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("whole_chromium")
 async def test_a_browser_that_hangs_does_not_keep_a_host_from_ending() -> None:
     async with headless() as (renderer, host):

@@ -217,6 +217,7 @@ async def test_questions_of_both_stages_are_asked_and_answered_apart(browser: Ch
             assert [(await call).text for call in calls] == ["1", "1"]
 
 
+@pytest.mark.nightly
 async def test_a_page_opened_by_hand_takes_its_own_views_and_leaves_the_others(
     browser: Chromium,
 ) -> None:

@@ -241,6 +241,7 @@ async def test_what_is_given_beside_them_is_the_way_out(context: BrowserContext,
         assert "toJSONSchema" not in listed
 
 
+@pytest.mark.nightly
 async def test_a_converter_for_all_tools_of_an_app_is_for_schemas_that_need_one(
     context: BrowserContext,
 ):
@@ -263,6 +264,7 @@ async def test_a_converter_for_all_tools_of_an_app_is_for_schemas_that_need_one(
         assert (await view.call("out"))["structuredContent"] == {"result": ["x"]}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("config", ["{ jsonSchema: j }", "{ inputSchema: j, jsonSchema: j }"])
 async def test_a_json_schema_beside_nothing_is_a_mistake_that_is_told(
     context: BrowserContext, config: str

@@ -81,6 +81,7 @@ def texts(model: Model, result: ToolResult) -> str:
 
 
 @pytest.mark.processes
+@pytest.mark.nightly
 @host_by_night
 @pytest.mark.parametrize(
     ("server", "opens", "change", "bad", "look", "error"),
@@ -124,6 +125,7 @@ async def test_a_view_that_runs_the_models_code_tells_it_what_is_wrong_with_it(
                 pass  # the View tells it when it has tried
 
 
+@pytest.mark.nightly
 @host_by_night
 @pytest.mark.parametrize(
     ("server", "opens", "bad", "look", "error"),

@@ -76,7 +76,13 @@ def quoted(file: str, region: str | None) -> str:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("name", sorted(SAMPLES - IN_A_BROWSER))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly if name == "gateway_embed" else ())
+        for name in sorted(SAMPLES - IN_A_BROWSER)
+    ],
+)
 async def test_the_sample_shows_what_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     await load(name, monkeypatch).main()
 

@@ -82,6 +82,7 @@ async def test_a_comparison_is_an_answer_and_a_second_ring_in_the_chart(open_vie
     assert "stage: must be one of" in await shown.refusal("compare-to-benchmark", stage="x")
 
 
+@pytest.mark.nightly
 async def test_what_the_user_does_is_kept_and_told(open_view: Open) -> None:
     shown = await opened(open_view, stage="seed")
     await expect(shown.page.get_by_label("Benchmark")).to_have_value("seed")

@@ -56,6 +56,7 @@ async def test_the_model_writes_in_place_of_the_selection_and_at_the_cursor(
     assert "text: is required" in await shown.refusal("insert-text")
 
 
+@pytest.mark.nightly
 async def test_saving_is_offered_while_there_is_something_to_save(open_view: Open) -> None:
     shown = await opened(open_view)
     save = shown.page.get_by_role("button", name="Save")

@@ -13,6 +13,7 @@ LIBRARY = ["ode-to-joy", "greensleeves", "fur-elise", "frere-jacques"]
 SHOP = ["canon-in-d", "morning-mood", "when-the-saints"]
 
 
+@pytest.mark.nightly
 async def test_a_track_that_joins_the_library_joins_the_schemas(open_view: Open) -> None:
     shown = await open_view("music", "show_player")
     before = await tools_when(shown, lambda tools: "play_track" in tools)
@@ -36,6 +37,7 @@ async def test_a_track_that_joins_the_library_joins_the_schemas(open_view: Open)
     await expect(current).to_have_text("Canon in D")
 
 
+@pytest.mark.nightly
 async def test_a_shop_that_is_sold_out_offers_no_tool(open_view: Open) -> None:
     shown = await open_view("music", "show_player")
     for id in SHOP:

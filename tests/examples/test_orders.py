@@ -37,6 +37,7 @@ async def test_what_one_selects_the_other_sees(open_view: Open) -> None:
     await expect(shown.page.get_by_text("2 selected · €869.50")).to_be_visible()
 
 
+@pytest.mark.nightly
 @pytest.mark.processes
 async def test_the_orders_that_can_be_selected_are_those_in_the_table(open_view: Open) -> None:
     shown = await open_view("orders", "show_orders")
@@ -75,6 +76,7 @@ async def test_the_user_searches_selects_and_ships_with_the_keyboard(open_view: 
     await expect(shown.page.get_by_text("No order matches.")).to_be_visible()
 
 
+@pytest.mark.nightly
 async def test_a_refresh_shows_what_is_true_now(open_view: Open) -> None:
     shown = await open_view("orders", "show_orders")
     row = shown.page.locator("#A-1041 .status")

@@ -46,6 +46,7 @@ async def test_the_model_moves_when_the_user_has_moved(open_view: Open) -> None:
     await tools_when(shown, lambda tools: "play" not in tools)
 
 
+@pytest.mark.nightly
 async def test_a_game_that_is_won_is_counted_and_offers_no_move(open_view: Open) -> None:
     shown = await open_view("tictactoe", "show_board", first="O")
     for nought, cross in ((1, 4), (2, 5)):
@@ -116,6 +117,7 @@ async def test_a_board_that_is_full_is_a_draw(open_view: Open) -> None:
     await expect(shown.page.get_by_text("Your turn.")).to_be_visible()
 
 
+@pytest.mark.nightly
 async def test_the_house_can_be_beaten(open_view: Open) -> None:
     shown = await open_view("tictactoe", "show_board", opponent="house", first="O")
     for square in (1, 9, 7):

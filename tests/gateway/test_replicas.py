@@ -125,6 +125,7 @@ async def client(url: str, mode: Any) -> AsyncGenerator[mcp.Client]:
         yield made
 
 
+@pytest.mark.nightly
 async def test_any_of_three_replicas_answers_any_request(redis_url: str, tmp_path: Path):
     async with Fleet(redis_url, tmp_path) as fleet, balancer() as front:
         replicas = await fleet.start(3)

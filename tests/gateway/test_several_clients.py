@@ -129,6 +129,7 @@ SAID_OTHERWISE = (
 )
 
 
+@pytest.mark.nightly
 async def test_the_everything_server_is_the_same_beside_another_server(tmp_path: Path):
     async def run(command: list[str]) -> dict[str, str]:
         async with raw_client(command, everything.answers()) as client:

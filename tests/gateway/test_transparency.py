@@ -75,6 +75,7 @@ async def test_the_everything_server_is_the_same_behind_the_gateway():
     assert {tool["name"] for tool in tools} == tried
 
 
+@pytest.mark.nightly
 async def test_a_2026_07_28_server_is_the_same_on_the_wire_behind_the_gateway():
     async def run(command: list[str]) -> dict[str, str]:
         async with raw_client(command) as client:

@@ -195,6 +195,7 @@ def test_tests_on_other_event_loops_use_the_same_browser(run, browser: KeptBrows
     done.assert_outcomes(passed=6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "which", ["SOON", pytest.param("BROKEN", marks=[pytest.mark.nightly, pytest.mark.timeout(600)])]
 )
