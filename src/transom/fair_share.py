@@ -8,7 +8,8 @@
 3. While another user is present, a user's Views call servers one call after the other, as long as
    that is work in this process: chains of calls, where each answer starts the next, use up no
    slice, however many there are. The next call begins when the last one is answered, or there is
-   a lull because it waits, or after 20 ms of work in a process that has none.
+   a lull because it waits, or after 20 ms of work in a process that has none; and when the user is
+   no longer in debt, since what is worked meanwhile is charged.
 4. A page that connects is charged a fixed time, and a large message for its size, because most of
    that work is done before or much later.
 5. The pages of a user who is in debt are read again when `share` of the time that has passed covers
@@ -126,8 +127,12 @@ class FairShare:
 
     def call(self) -> ServerCall:
         """A call of a server by a View: to be entered before, and left when it is answered."""
-        alone = not self._active.has_others(self._name, _PRESENT)
-        return ServerCall(self._active.lulls, None if alone else self.calls)
+        return ServerCall(self, self._active.lulls)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else is present."""
+        return not self._active.has_others(self._name, _PRESENT)
 
     @property
     def has_others(self) -> bool:
@@ -170,24 +175,34 @@ class FairShare:
 class ServerCall:
     """One call of a server at a time, as long as that is work: not while all of it waits."""
 
-    def __init__(self, lulls: Lulls, queue: asyncio.Lock | None) -> None:
+    def __init__(self, share: FairShare, lulls: Lulls) -> None:
+        self._share = share
         self._lulls = lulls
-        self._queue = queue
-        self._has_turn = False
+        self._began: float | None = None
 
     async def __aenter__(self) -> None:
-        if self._queue is not None:
-            await self._queue.acquire()
-            self._has_turn = True
-            self._lulls.at_next(self._end_turn)
+        share = self._share
+        if share.is_alone:
+            return
+        await share.calls.acquire()
+        try:
+            if share.debt and share.has_others:
+                await asyncio.sleep(share.debt)
+        except BaseException:
+            share.calls.release()
+            raise
+        self._began = thread_time()
+        self._lulls.at_next(self._end_turn)
 
     async def __aexit__(self, *error: object) -> None:
         self._end_turn()
 
     def _end_turn(self) -> None:
-        if self._queue is not None and self._has_turn:
-            self._has_turn = False
-            self._queue.release()
+        if self._began is not None:
+            worked = thread_time() - self._began
+            self._began = None
+            self._share.charge(min(worked, _MOST))
+            self._share.calls.release()
 
 
 class FairShares:

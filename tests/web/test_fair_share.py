@@ -220,6 +220,42 @@ async def test_no_call_waits_long_in_a_process_that_is_never_idle(clock: Clock) 
     await asyncio.gather(*calls)
 
 
+async def test_a_chain_of_calls_takes_no_more_than_the_share_while_another_is_active(
+    clock: Clock,
+) -> None:
+    shares = FairShares(0.25)
+    eve = Calls(clock, shares.of("eve"))
+    began, worked = clock.now, clock.worked
+    for _ in range(500):  # each answer starts the next one
+        shares.of("ann").note_message()
+        await asyncio.gather(*eve.start(1, eve.in_this_process))
+    took = clock.now - began
+    assert took * 0.25 <= clock.worked - worked <= (took + 0.2) * 0.25 + 0.002
+
+    clock.now += 11  # ann has left
+    paused = clock.paused
+    for _ in range(500):
+        await asyncio.gather(*eve.start(1, eve.in_this_process))
+    assert clock.paused == paused
+
+
+async def test_a_call_that_is_cancelled_while_its_user_is_in_debt_keeps_no_other_from_its_turn(
+    clock: Clock,
+) -> None:
+    shares = FairShares(0.25)
+    shares.of("eve").charge(1)
+    shares.of("ann").note_message()
+    eve = Calls(clock, shares.of("eve"))
+    [cancelled] = eve.start(1, eve.in_this_process)
+    await asyncio.sleep(0)
+    assert shares.of("eve").calls.locked()
+    cancelled.cancel()
+    await asyncio.gather(cancelled, return_exceptions=True)
+    assert eve.running == 0
+    await asyncio.gather(*eve.start(1, eve.in_this_process))
+    assert eve.answered == 1
+
+
 async def test_a_call_that_is_cancelled_or_fails_keeps_no_other_from_its_turn(clock: Clock) -> None:
     shares = FairShares(0.25)
     shares.of("ann").note_message()
