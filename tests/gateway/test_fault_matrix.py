@@ -52,6 +52,7 @@ CASES = [case for case in product(WHO, FAULTS, WHEN) if case[:2] not in MEANINGL
 IN_SHORT = {
     ("server", "killed", "while opening"),
     ("server", "garbage", "idle"),
+    ("browser", "killed", "in a call"),
     ("page", "hung", "in a call"),
     ("page", "half-closed", "while opening"),
     ("gateway", "killed", "in a call"),
