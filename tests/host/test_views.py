@@ -17,6 +17,7 @@ from transom.errors import (
     UsageError,
     ViewClosed,
 )
+from transom.host import open_views
 from transom.host.asking.policy import ApprovalRequest
 from transom.host.open_views import HostRecords, OpenViews
 from transom.host.tools.tool_names import owned_name
@@ -498,6 +499,18 @@ async def test_views_of_a_server_that_is_named_by_its_address_are_named_like_the
         # Not like those of another server.
         assert list(host.views) == ["orders-1", "localhost-1", "bank-1"]
         assert [view.server for view in host.views.values()] == ["127-0-0-1", "localhost", "bank"]
+
+
+async def test_a_server_does_not_make_up_names_of_views_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(open_views, "_MAX_STEMS", 1)
+    pages = InProcessRenderer({f"ui://{name}/list.html": editor() for name in ("one", "two")})
+    async with hosting(renderer=pages) as host:
+        for server, name in (("127-0-0-1", "one"), ("127-0-0-2", "two")):
+            await host.add_server(server, shop(name))
+            await host.call_tool(f"show_{name}")
+        assert list(host.views) == ["one-1", "127-0-0-2-1"]
 
 
 async def test_a_view_that_is_reopened_twice_at_once_is_one_view():

@@ -34,6 +34,7 @@ from transom.types import Task, Tool, ToolResult
 _R = TypeVar("_R")
 _MAX_TASK_VIEWS = 1000  # Views that wait for the result of a task
 _MAX_CLOSED = 1000
+_MAX_STEMS = 100  # of ids, as servers choose them
 _MAX_CLOSED_BYTES = 32 * 1024 * 1024
 USABLE = LIVE, BUSY, ViewState.OPENING, ViewState.WAITING
 """The states in which a View may be used for another call."""
@@ -138,19 +139,25 @@ class OpenViews(Mapping[str, View]):
         return {view.id: view for view in sorted(self._open.values(), key=_last_used)}
 
     def _new_id(self, call: ViewOrigin) -> str:
-        """An id that no View of this host had, and no server has.
-
-        A server whose name says nothing names its Views itself, but not like those of another.
-        """
-        names = self._servers.names
-        stem, own = view_stem(call.server), resource_name(call.uri)
-        if names_nothing(call.server) and own and view_stem(own) not in map(view_stem, names):
-            stem = view_stem(own)
+        """An id that no View of this host had, and no server has."""
+        stem = self._stem_of(call)
         number = self._numbers.get(stem, 0) + 1
-        while f"{stem}-{number}" in names:
+        while f"{stem}-{number}" in self._servers.names:
             number += 1
         self._numbers[stem] = number
         return f"{stem}-{number}"
+
+    def _stem_of(self, call: ViewOrigin) -> str:
+        """What a View is named after: its server, or its resource if the server has no real name.
+
+        Not like those of another server; and a server does not make up names without end.
+        """
+        if names_nothing(call.server) and (name := resource_name(call.uri)):
+            stem = view_stem(name)
+            known = stem in self._numbers or len(self._numbers) < _MAX_STEMS
+            if known and stem not in map(view_stem, self._servers.names):
+                return stem
+        return view_stem(call.server)
 
     def is_view_id(self, name: str) -> bool:
         """Whether a View of this host has or had that id."""
