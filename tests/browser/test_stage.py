@@ -439,8 +439,11 @@ async def test_everything_can_be_reached_with_the_keyboard(browser: Chromium) ->
         call = asyncio.create_task(view.call_tool("count"))
         allow = question(user).get_by_role("button", name="Allow", exact=True)
         await question(user).wait_for()
+        controls = ("Full screen", "Picture in the corner", "Close")
+        wanted = {f"{control}: {view.id}" for control in controls} | {"IFRAME"}
         reached: list[str] = []
-        for _ in range(12):
+        # More than one round: the page learns only later that the focus went into another process.
+        while not wanted.issubset(reached) and len(reached) < 100:
             await user.page.keyboard.press("Tab")
             reached.append(
                 await user.page.evaluate(
@@ -451,10 +454,7 @@ async def test_everything_can_be_reached_with_the_keyboard(browser: Chromium) ->
                     }"""
                 )
             )
-        assert f"Full screen: {view.id}" in reached
-        assert f"Picture in the corner: {view.id}" in reached
-        assert f"Close: {view.id}" in reached
-        assert "IFRAME" in reached
+        assert wanted.issubset(reached), reached
         assert reached.count("BUTTON") >= 3
         await allow.focus()
         await expect(allow).to_be_enabled()
