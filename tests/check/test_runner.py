@@ -208,7 +208,7 @@ async def test_a_server_that_falls_silent_in_the_later_revision_is_reported_all_
                 None if meta and message["method"] == method else super().answer(message, session)
             )
 
-    report = await check("silent", Silent().connect, options=Options(timeout=0.1))
+    report = await check("silent", Silent().connect, options=Options(timeout=1.0))
 
     assert report.failure is None
     assert report.findings == ()
@@ -305,7 +305,7 @@ async def test_calling_ends_when_a_server_stops_answering():
                 return None
             return super().answer(message, session)
 
-    options = Options(calling=Calling(max_silent=2), timeout=0.05)
+    options = Options(calling=Calling(max_silent=2), timeout=0.5)
     seen = await collect(Silent(tools=silent).connect, options)
 
     assert len(seen.calls or ()) == 2
@@ -361,7 +361,7 @@ async def test_reading_ends_when_a_server_stops_answering():
 
     resources = [{"uri": f"ui://{number}"} for number in range(9)]
     server = Silent(tools=[BACKEND], resources=resources)
-    seen = await collect(server.connect, Options(timeout=0.05))
+    seen = await collect(server.connect, Options(timeout=0.5))
 
     assert len(seen.resources) == 3
     assert any(note.startswith("6 UI resources were not read") for note in seen.notes)

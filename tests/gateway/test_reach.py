@@ -264,7 +264,7 @@ def slow_tools(app: App) -> None:
 
     @app.tool(annotations={"readOnlyHint": True})
     async def work(ctx: CallContext) -> str:
-        for step in range(6):
+        for step in range(12):
             await asyncio.sleep(0.1)
             ctx.progress(step)
         return "worked"
@@ -281,7 +281,7 @@ def slow_tools(app: App) -> None:
 
 
 async def test_a_page_that_makes_progress_is_waited_for_although_the_client_asked_for_none():
-    limits = Limits(call_timeout=0.4)
+    limits = Limits(call_timeout={"*": 1.0, "think": 0.4})
     async with official_client(setup=slow_tools, limits=limits) as client:
         await client.call_tool("show")
         assert texts(await client.call_tool(f"{VIEW}__work")) == ["worked"]

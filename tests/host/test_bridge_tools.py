@@ -345,7 +345,7 @@ async def test_a_result_over_the_limit_is_refused():
 
 
 async def test_a_call_that_takes_too_long_is_a_timeout_and_the_view_is_told_to_stop():
-    async with ready(limits=Limits(call_timeout=0.02)) as (bridge, view, _):
+    async with ready(limits=Limits(call_timeout=0.5)) as (bridge, view, _):
         stopped = asyncio.Event()
 
         async def dawdle(_: Any) -> None:
@@ -355,7 +355,7 @@ async def test_a_call_that_takes_too_long_is_a_timeout_and_the_view_is_told_to_s
                 stopped.set()
 
         view.answers["tools/call"] = dawdle
-        with pytest.raises(RequestTimeout, match=r"tools/call: no answer within 0.02 s"):
+        with pytest.raises(RequestTimeout, match=r"tools/call: no answer within 0.5 s"):
             await bridge.call_tool("slow")
         await stopped.wait()
         with pytest.raises(RequestTimeout, match=r"within 0.01 s"):
@@ -430,12 +430,12 @@ async def test_a_view_cannot_claim_progress_for_ever():
 async def test_the_wait_for_the_view_counts_towards_the_calls_time():
     async with joined() as (bridge, view, _):
         view.answers["tools/call"] = lambda _: asyncio.Event().wait()
-        call = await begun(bridge.call_tool("a", timeout=0.1))
+        call = await begun(bridge.call_tool("a", timeout=1))
         await view.be_ready()
         with pytest.raises(RequestTimeout) as late:
             await call
         left = float(str(late.value).removeprefix("tools/call: no answer within ").rstrip(" s"))
-        assert left < 0.1
+        assert left < 1
 
 
 async def test_ids_count_up_whatever_the_other_direction_does():

@@ -477,7 +477,7 @@ async def test_a_page_that_never_says_that_it_is_initialised_is_said_to():
         "appCapabilities": {},
         "protocolVersion": "2026-01-26",
     }
-    async with Host(renderer=Introducing(params), open_timeout=0.1) as host:
+    async with Host(renderer=Introducing(params), open_timeout=2) as host:
         await host.add_server("orders", shop())
         note = (await host.call_tool("show_orders")).meta["transom/view"]
         assert note["error"].endswith("sent `ui/initialize`, and no `ui/notifications/initialized`")

@@ -131,7 +131,7 @@ async def test_what_a_view_does_otherwise_is_shown(
 
 
 async def test_what_a_view_does_not_do_any_more_is_shown(record: Path):
-    [found] = await replayed_view(record, view(fetches=False), timeout=0.2)
+    [found] = await replayed_view(record, view(fetches=False), timeout=1.0)
     assert (found.what, found.now) == ("tools/call fetch", msgspec.UNSET)
     assert str(found).endswith("now:      nothing")
 
