@@ -4,6 +4,7 @@ The tables below are the layers. A new module or folder of `transom` needs a lin
 """
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 import transom
 
 SOURCE = Path(__file__).parents[1] / "src" / "transom"
+SCRIPTS = Path(__file__).parents[1] / "js" / "src"
 
 BOTTOM = {"errors", "lazy", "types", "protocol", "version"}
 UP_TO_SESSION = BOTTOM | {
@@ -335,6 +337,18 @@ def test_no_modules_import_each_other_in_a_circle():
         module: {target for target, _ in targets_of(path.read_text(), as_child(module, path))}
         for module, path in modules().items()
     }
+    assert circles(imports) == []
+
+
+def test_no_scripts_import_each_other_in_a_circle():
+    """`import type` counts as any other."""
+
+    def imported(file: Path) -> set[str]:
+        names = re.findall(r"""["'](\.\.?/[\w./-]+)\.js["']""", file.read_text())
+        return {str((file.parent / f"{name}.ts").resolve().relative_to(SCRIPTS)) for name in names}
+
+    imports = {str(file.relative_to(SCRIPTS)): imported(file) for file in SCRIPTS.rglob("*.ts")}
+    assert imports["app.ts"] > {"hooks.ts", "tool_service.ts"}
     assert circles(imports) == []
 
 

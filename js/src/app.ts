@@ -71,6 +71,10 @@ interface Host {
 export class App {
   /** What `webmcp.js` uses. @internal */
   static readonly hooks = hooks;
+  /** The one that speaks for the page. @internal */
+  declare static _current: App | undefined;
+  /** The same, if it was made for a page that has tools and no App. @internal */
+  declare static _automatic: App | undefined;
 
   declare ontoolinput: Handler<AppEventMap["toolinput"]>;
   declare ontoolinputpartial: Handler<AppEventMap["toolinputpartial"]>;
@@ -110,7 +114,7 @@ export class App {
     options: AppOptions = {},
   ) {
     // A page that used tools before it made an App was given one, which this one then is.
-    return (hooks._automatic ?? this).become(info, capabilities, options);
+    return (App._automatic ?? this).become(info, capabilities, options);
   }
 
   /** Take a name and options; those of the App that a page makes after all replace earlier ones. @internal */
@@ -119,8 +123,8 @@ export class App {
     this.#info = info;
     this.#capabilities = capabilities;
     this.#options = options;
-    hooks._automatic = undefined;
-    hooks._current = this;
+    App._automatic = undefined;
+    App._current = this;
     return this;
   }
 

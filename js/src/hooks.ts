@@ -2,8 +2,7 @@
  * What the App of a page and the modules that a page may have beside it know of each other: WebMCP,
  * forms, and what converts schemas of zod. They are modules of the package, so this is a member of `App`.
  */
-import type { App } from "./app.js";
-import type { ServedTool } from "./tools.js";
+import type { ServedTool } from "./served_tool.js";
 import type { ToJsonSchema, Tool, ToolExtra } from "./types.js";
 
 /** Runs a tool that the browser has. */
@@ -13,12 +12,8 @@ export type BrowserTool = (
 ) => unknown;
 
 export interface Hooks {
-  /** The App that speaks for the page. */
-  _current?: App | undefined;
-  /** The same, if it was made for a page that has tools and no App. */
-  _automatic?: App | undefined;
-  /** The App of the page; one is made if it has none. */
-  _makeApp?: () => App;
+  /** There with `webmcp.js`: makes an App for the page if it has none. */
+  _makeApp?: () => unknown;
   /** There with `webmcp.js`: whether the browser has WebMCP of its own. */
   _isNative?: boolean;
   _toolChanged: (tool: ServedTool) => void;

@@ -174,10 +174,12 @@ export function makePeer(reporter: Reporter, handlers: PeerHandlers) {
     running.set(id, control);
     try {
       must(running.size <= MAX_RUNNING, "Too many requests", ErrorCode.Refused);
-      const extra = makeExtra(signal, id, method, params._meta);
       answer = {
         result: copy(
-          await handlers._onRequest(method, params, { _extra: extra, _control: control }),
+          await handlers._onRequest(method, params, {
+            _extra: makeExtra(signal, id, method, params._meta),
+            _control: control,
+          }),
         ),
       };
     } catch (error) {

@@ -6,7 +6,7 @@ import { cancelled, ErrorCode, must } from "./errors.js";
 import { isString } from "./json.js";
 import { pageOf } from "./listing.js";
 import type { Peer, Served } from "./peer.js";
-import type { ServedTool } from "./tools.js";
+import type { ServedTool } from "./served_tool.js";
 import type { CallToolResult, Task } from "./types.js";
 
 const MAX_TASKS = 1000;

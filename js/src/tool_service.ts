@@ -7,8 +7,9 @@ import type { Peer, Served } from "./peer.js";
 import type { Reporter } from "./reporter.js";
 import { asBlock, toResult } from "./results.js";
 import type { ToolSchema } from "./schema.js";
+import type { ServedTool } from "./served_tool.js";
 import type { Tasks } from "./tasks.js";
-import { registerTool, type ServedTool, type ToolOwner } from "./tools.js";
+import { registerTool, type ToolOwner } from "./tools.js";
 import type {
   CallHandler,
   CallToolResult,

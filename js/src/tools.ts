@@ -3,14 +3,8 @@ import { must, ToolError } from "./errors.js";
 import { hooks } from "./hooks.js";
 import { hasOwn, isString, toJson, type JsonObject } from "./json.js";
 import { isLazy, makeSchema, type ToolSchema } from "./schema.js";
-import type {
-  LazySchema,
-  RegisteredAppTool,
-  ToJsonSchema,
-  Tool,
-  ToolConfig,
-  ToolExtra,
-} from "./types.js";
+import type { ServedTool } from "./served_tool.js";
+import type { LazySchema, ToJsonSchema, Tool, ToolConfig, ToolExtra } from "./types.js";
 
 /** What a handle has, and an update may change. */
 const FIELDS = [
@@ -39,17 +33,6 @@ const TASK_SUPPORT = ["forbidden", "optional", "required"];
 
 /** Takes `(args, extra)`, as tools with an `inputSchema` do. */
 export type ToolFunction = (given: JsonObject, extra: ToolExtra) => unknown;
-
-/** A tool that was registered, for the modules of this package. */
-export interface ServedTool extends RegisteredAppTool {
-  error?: unknown;
-  /** Its entry in a listing; undefined if it has none now. */
-  definition: () => Tool | undefined;
-  /** Run it for a host: the result to answer with, or a handle of the server's. */
-  run: (given: unknown, extra: ToolExtra) => Promise<unknown>;
-  /** Run it for the browser; the result. */
-  call: (given: unknown, signal: AbortSignal) => Promise<unknown>;
-}
 
 /** What a tool needs of the App it belongs to. */
 export interface ToolOwner {

@@ -12,7 +12,7 @@
  * 4. Browsers have had schemas and arguments as objects and as JSON, `registerTool` with and without
  *    a promise, tools removed by signal and by name. All of these are understood.
  */
-import type { ServedTool } from "./tools.js";
+import type { ServedTool } from "./served_tool.js";
 import {
   App,
   type LazySchema,
@@ -101,18 +101,18 @@ const executeNative = native?.executeTool?.bind(native);
 
 /** The App of the page; one is made if it has none. */
 function speaker(): App {
-  if (!hooks._current) {
-    hooks._automatic = new App({ name: page!.title || "page", version: "1" });
+  if (!App._current) {
+    App._automatic = new App({ name: page!.title || "page", version: "1" });
     const connect = (): void => {
-      hooks._automatic?.connect().catch(() => undefined);
+      App._automatic?.connect().catch(() => undefined);
     };
     if (page!.readyState === "complete") setTimeout(connect);
     else addEventListener("load", connect);
   }
-  return hooks._current!;
+  return App._current!;
 }
 
-const registered = (): ServedTool[] => (hooks._current?.tools ?? []) as ServedTool[];
+const registered = (): ServedTool[] => (App._current?.tools ?? []) as ServedTool[];
 
 const find = (name: string): ServedTool | undefined =>
   registered().find((tool) => tool.name === name);

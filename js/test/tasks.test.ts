@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ErrorCode } from "../src/errors.js";
 import { makeTasks, type TaskMethod } from "../src/tasks.js";
-import type { ServedTool } from "../src/tools.js";
+import type { ServedTool } from "../src/served_tool.js";
 import type { Task, ToolExtra } from "../src/types.js";
 
 const asked: unknown[] = [];
