@@ -8,11 +8,12 @@ from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import httpcore2
 import httpx2
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.docs.promises import promises
 from tests.redis_server import RedisServer
@@ -27,14 +28,16 @@ for number in (signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
 
-# A slow machine is not a failure, so examples have no deadline. In continuous integration the
-# examples are the same in every run: a failure there is about the change, never about luck.
+# A slow machine is not a failure, so examples may take their time, and so may the making of them.
+# In continuous integration they are the same in every run: a failure there is about the change,
+# never about luck.
 # The quick tier tries fewer, the nightly one and HYPOTHESIS_PROFILE=thorough more.
-settings.register_profile("quick", deadline=None, max_examples=10)
-settings.register_profile("test", deadline=None, max_examples=25)
-settings.register_profile("ci", deadline=None, max_examples=25, derandomize=True, print_blob=True)
-settings.register_profile("nightly", deadline=None, max_examples=200)
-settings.register_profile("thorough", deadline=None, max_examples=1000)
+PATIENT: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", **PATIENT, max_examples=10)
+settings.register_profile("test", **PATIENT, max_examples=25)
+settings.register_profile("ci", **PATIENT, max_examples=25, derandomize=True, print_blob=True)
+settings.register_profile("nightly", **PATIENT, max_examples=200)
+settings.register_profile("thorough", **PATIENT, max_examples=1000)
 
 
 def pytest_configure(config: pytest.Config) -> None:

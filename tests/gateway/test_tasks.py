@@ -111,7 +111,9 @@ async def test_a_tool_that_cannot_run_as_a_task_is_one_that_has_ended():
 
 
 @pytest.mark.parametrize("support", ["optional", "required"])
-async def test_a_views_tool_that_takes_long_is_a_task_for_a_client_with_the_extension(support: Any):
+async def test_a_views_tool_that_takes_long_is_a_task_for_a_client_with_the_extension(
+    support: Any, monkeypatch: pytest.MonkeyPatch
+):
     view = Worker(support)
     async with gateway(setup=view, **MODERN) as at:
         assert TASKS in at.hello["capabilities"]["extensions"]
@@ -134,6 +136,7 @@ async def test_a_views_tool_that_takes_long_is_a_task_for_a_client_with_the_exte
         assert state["status"] == "completed"
         assert words(state["result"]) == ["worked 3"]
         # What ends at once is no task.
+        monkeypatch.setattr("transom.gateway.eras._TASK_AFTER", 3600)
         assert words(await at.call("call_view_tool", **through)) == ["worked 3"]
         at.meta[f"{META}clientCapabilities"] = {}
         assert (await at.ask("tasks/get", id))["code"] == -32021

@@ -407,7 +407,7 @@ async def test_a_page_that_failed_is_used_if_it_connects_after_all():
 async def test_a_page_that_failed_and_never_connects_has_failed_when_its_time_is_over():
     failed: list[BaseException] = []
     ended = asyncio.Event()
-    async with Host(renderer=FailingPages(*FAILURES[0]), open_timeout=0.2) as host:
+    async with Host(renderer=FailingPages(*FAILURES[0]), open_timeout=2) as host:
         host.on_view_failed = lambda _, error: (failed.append(error), ended.set())
         await host.add_server("orders", shop())
         await host.call_tool("show_orders")
