@@ -395,7 +395,7 @@ async def test_a_stranger_is_not_invited(
 async def test_after_one_that_fails_the_next_is_asked(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharing, "_ANSWER_WITHIN", 0.5)
+    monkeypatch.setattr(sharing, "_ANSWER_WITHIN", 2)
     async with (
         sharing_stage() as (first, _),
         sharing_stage() as (second, running),
