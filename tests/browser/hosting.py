@@ -255,16 +255,17 @@ class Cut:
 
 def processes(mark: str) -> list[int]:
     """The processes that have this in their command line, the oldest first."""
-    found: list[int] = []
+    found: list[tuple[int, int]] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
                 command = (entry / "cmdline").read_bytes()
+                started = (entry / "stat").read_text().rpartition(")")[2].split()[19]
             except OSError:
                 continue
             if mark.encode() in command:
-                found.append(int(entry.name))
-    return sorted(found)
+                found.append((int(started), int(entry.name)))
+    return [pid for _, pid in sorted(found)]  # after the highest id come low ones again
 
 
 def cpu_time(pid: int) -> int:

@@ -1,17 +1,11 @@
 """Pages with React: the hooks of ext-apps and of sunpeak, and ours in their place. In Chromium."""
 
-import asyncio
-from typing import Any
-
 import pytest
-from mcp.server.mcpserver import MCPServer
 from playwright.async_api import BrowserContext
 
 from tests.browser.bundling import bundled_page
-from tests.browser.hosting import Chromium
 from tests.browser.transomjs_host import LIBRARY, ROOT, View, mounted
-from transom import Host, Policy
-from transom.server import Views
+from transom.testing import ViewsFixture
 
 SAMPLES = ROOT / "tests" / "web" / "js" / "react"
 REACT = LIBRARY.with_name("react.js")
@@ -22,51 +16,25 @@ BODY = '<div id="root"></div>'
 SAMPLED = ["ext_apps", "sunpeak_register", "sunpeak_tools"]
 
 
-async def until_listed(host: Host, name: str) -> Any:
-    """Wait until the model's surface has a tool; the tool."""
-    changed = asyncio.Event()
-    host.on_tools_changed(lambda *_: changed.set())
-    while True:
-        for tool in await host.list_tools():
-            if tool.name == name:
-                return tool
-        await changed.wait()
-        changed.clear()
-
-
 @pytest.mark.nightly
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "alias",
     [pytest.param((), id="theirs"), pytest.param(OURS, id="ours")],
 )
 async def test_a_page_written_for_their_hooks_runs_in_our_host_with_theirs_and_with_ours(
-    browser: Chromium, alias: tuple[str, ...]
+    views: ViewsFixture, alias: tuple[str, ...]
 ):
-    views = Views()
+    views.configure(theme="dark", open_timeout=60)
     for sample in SAMPLED:
-        page = bundled_page(SAMPLES / f"{sample}.tsx", alias=alias, body=BODY)
-
-        @views.tool(opens=views.add(f"ui://tests/{sample}.html", html=page), name=sample)
-        def show(label: str) -> str:
-            """Open the page."""
-            return f"shown {label}"
-
-    async with (
-        browser.user(color_scheme="dark") as user,
-        Host(renderer=user.renderer(), policy=Policy.trusting(), open_timeout=40) as host,
-    ):
-        await host.add_server("tests", MCPServer("tests", extensions=[views]))
-        for sample in SAMPLED:
-            shown = await host.call_tool(sample, {"label": f"for {sample}"})
-            view = (shown.meta or {})["transom/view"]["id"]
-            tool = await until_listed(host, f"{view}__insert-text")
-            assert tool.input_schema["properties"]["text"]["type"] == "string"
-            result = await host.call_tool(tool.name, {"text": " And more."})
-            assert result.text == "Inserted"
-            inside = user.in_view(view)
-            await inside.get_by_text("Some words. And more.").wait_for()
-            await inside.locator("h1", has_text=f"for {sample}").wait_for()
-            await inside.locator('main[data-look="dark"]').wait_for()
+        html = bundled_page(SAMPLES / f"{sample}.tsx", alias=alias, body=BODY)
+        view = await views.open(html=html, arguments={"label": f"for {sample}"})
+        await view.assert_tools("insert-text", timeout=60)
+        assert view.tools["insert-text"].input_schema["properties"]["text"]["type"] == "string"
+        assert (await view.call("insert-text", text=" And more.")).text == "Inserted"
+        await view.page.get_by_text("Some words. And more.").wait_for()
+        await view.page.locator("h1", has_text=f"for {sample}").wait_for()
+        await view.page.locator('main[data-look="dark"]').wait_for()
 
 
 # --- ours ------------------------------------------------------------------------------------

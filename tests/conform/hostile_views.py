@@ -34,8 +34,6 @@ class Attack(msgspec.Struct, frozen=True):
     sends: list[Any] = []
     """What it sends after the handshake."""
     leaves_at: str = ""
-    is_silent: bool = False
-    """Whether it is reported only when nothing came for a while."""
 
 
 def _tool(**members: Any) -> dict[str, Any]:
@@ -55,7 +53,7 @@ _ABROAD = {"type": "object", "$ref": "http://127.0.0.1:9/schema.json"}
 _ROUND = {"type": "object", "$ref": "#"}
 
 ATTACKS = [
-    Attack("never_speaks", "handshake-first", introduces=False, is_silent=True),
+    Attack("never_speaks", "handshake-first", introduces=False),
     Attack("floods_with_what_is_no_json", "wire-bounded", flood=b"no JSON"),
     Attack("floods_with_nested_arrays", "wire-bounded", flood=b"[" * 10_000),
     Attack(
@@ -68,14 +66,13 @@ ATTACKS = [
         "wire-bounded",
         flood=b'{"jsonrpc":"2.0","id":1,"method":"ui/initialize","params":[]}',
     ),
-    Attack("is_silent_after_the_handshake", "data-result", answers={"*": _NOTHING}, is_silent=True),
+    Attack("is_silent_after_the_handshake", "data-result", answers={"*": _NOTHING}),
     Attack("leaves_while_it_is_asked", "teardown-answered", leaves_at="tools/list"),
     Attack("lies_at_length", "wire-ping", answers={"ping": {"result": {"said": _LIE}}}),
     Attack(
         "answers_with_half_a_character",
         "wire-envelope",
         answers={"*": {"result": {"said": "\ud800"}}},
-        is_silent=True,
     ),
     Attack(
         "lies_in_errors",

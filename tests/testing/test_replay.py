@@ -12,6 +12,7 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 
 from tests.cli.running import transom
+from tests.idle_clock import run_at_once
 from transom import App, Host, InProcessRenderer, Policy
 from transom.channel import Channel
 from transom.connections.targets import way_to
@@ -80,15 +81,17 @@ async def replayed_server(record: Path, server: MCPServer, *ignore: str) -> list
     return await Replay(record, ignore=ignore).run(await way_to(server)(), timeout=5)
 
 
-async def replayed_view(
-    record: Path, make: Callable[[], App], timeout: float = 5
-) -> list[Difference]:
+def replayed_view(record: Path, make: Callable[[], App]) -> list[Difference]:
     replay = Replay(record, "view")
-    async with (
-        InProcessRenderer({URI: make}) as renderer,
-        open_page(replay, shop(), renderer) as channel,
-    ):
-        return await replay.run(channel, timeout=timeout)
+
+    async def replayed() -> list[Difference]:
+        async with (
+            InProcessRenderer({URI: make}) as renderer,
+            open_page(replay, shop(), renderer) as channel,
+        ):
+            return await replay.run(channel, timeout=30)
+
+    return run_at_once(replayed())
 
 
 async def test_a_server_that_did_not_change_does_not_differ(record: Path):
@@ -110,8 +113,8 @@ async def test_what_a_server_answers_otherwise_is_shown_with_its_place(record: P
     assert await replayed_server(record, shop(total=4, extra="new"), *ignored) == []
 
 
-async def test_a_view_that_did_not_change_does_not_differ(record: Path):
-    assert await replayed_view(record, view()) == []
+def test_a_view_that_did_not_change_does_not_differ(record: Path):
+    assert replayed_view(record, view()) == []
 
 
 @pytest.mark.parametrize(
@@ -123,15 +126,15 @@ async def test_a_view_that_did_not_change_does_not_differ(record: Path):
     ],
     ids=["answer", "argument", "more"],
 )
-async def test_what_a_view_does_otherwise_is_shown(
+def test_what_a_view_does_otherwise_is_shown(
     record: Path, make: Callable[[], App], what: str, path: str
 ):
-    [found] = await replayed_view(record, make)
+    [found] = replayed_view(record, make)
     assert (found.what, found.path) == (what, path)
 
 
-async def test_what_a_view_does_not_do_any_more_is_shown(record: Path):
-    [found] = await replayed_view(record, view(fetches=False), timeout=1.0)
+def test_what_a_view_does_not_do_any_more_is_shown(record: Path):
+    [found] = replayed_view(record, view(fetches=False))
     assert (found.what, found.now) == ("tools/call fetch", msgspec.UNSET)
     assert str(found).endswith("now:      nothing")
 
@@ -177,6 +180,10 @@ class Scripted:
     async def aclose(self) -> None: ...
 
 
+def replayed(record: Path, channel: Channel) -> list[Difference]:
+    return run_at_once(Replay(record).run(channel, timeout=30))
+
+
 def recording(path: Path, *messages: tuple[bool, bytes], name: str = "shop") -> Path:
     with Recorder(path) as recorder:
         for from_host, data in messages:
@@ -200,34 +207,32 @@ async def test_a_server_that_never_stops_sending_is_replayed_and_only_so_much_is
     assert left_out.now == f"801 more, {size} bytes, that are left out here"
 
 
-async def test_a_server_has_only_so_long_to_become_quiet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_server_has_only_so_long_to_become_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(replay_module, "_QUIET", 3600.0)
     path = recording(tmp_path / "r.jsonl", (True, EXTRA))
-    assert await Replay(path).run(Scripted([]), timeout=0.1) == []
+    assert replayed(path, Scripted([])) == []
 
 
-async def test_a_server_that_takes_nothing_is_shown(tmp_path: Path):
+def test_a_server_that_takes_nothing_is_shown(tmp_path: Path):
     path = recording(tmp_path / "r.jsonl", (True, QUESTION), (False, ANSWER))
-    [found] = await Replay(path).run(Scripted([], takes=False), timeout=0.1)
-    assert found.now == "does not take what it is sent, for 0.1 s"
+    [found] = replayed(path, Scripted([], takes=False))
+    assert found.now == "does not take what it is sent, for 30 s"
 
 
 @pytest.mark.parametrize("line", [b"this is no JSON", b'"\xff"', b"[" * 5000, b"[1]"])
-async def test_what_is_no_message_is_shown_and_the_rest_is_compared(tmp_path: Path, line: bytes):
+def test_what_is_no_message_is_shown_and_the_rest_is_compared(tmp_path: Path, line: bytes):
     path = recording(tmp_path / "r.jsonl", (True, QUESTION), (False, ANSWER))
-    [found] = await Replay(path).run(Scripted([line, ANSWER]), timeout=30)
+    [found] = replayed(path, Scripted([line, ANSWER]))
     assert found.what == "a line that is no message that is not in the record"
     before = recording(tmp_path / "b.jsonl", (True, QUESTION), (False, line), (False, ANSWER))
-    assert await Replay(before).run(Scripted([line, ANSWER]), timeout=30) == []
+    assert replayed(before, Scripted([line, ANSWER])) == []
 
 
-async def test_a_message_of_no_known_form_is_shown(tmp_path: Path):
+def test_a_message_of_no_known_form_is_shown(tmp_path: Path):
     odd = b'{"method":{},"id":{}}'
     path = recording(tmp_path / "r.jsonl", (True, odd), (False, odd))
-    assert await Replay(path).run(Scripted([odd]), timeout=30) == []
-    assert len(await Replay(path).run(Scripted([odd, odd]), timeout=30)) == 1
+    assert replayed(path, Scripted([odd])) == []
+    assert len(replayed(path, Scripted([odd, odd]))) == 1
 
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
