@@ -178,9 +178,7 @@ class StrictHost:
             self._check("capabilities-honoured", True)
         else:
             self._check("data-result", alive, "the View no longer answers")
-        if not alive:
-            return  # it would fail all that follows, each after a wait
-        if not self._bare:
+        if alive and not self._bare:  # else it would fail all of this, each after a wait
             await self._try_wire()
             await self._try_tools()
         torn_down = await self._ask("ui/resource-teardown", {"reason": "measured"})
