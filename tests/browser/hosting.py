@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from mcp.server.mcpserver import MCPServer
-from playwright.async_api import Browser, BrowserContext, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Locator, async_playwright, expect
 from playwright.async_api import Page as BrowserPage
 
 from tests.browser.views import html
@@ -87,6 +87,33 @@ async def text_of(call: Awaitable[Any]) -> str:
 def inside(page: BrowserPage, place: str = "transom-view") -> Any:
     """What is in the View at that place: below its guard and its sandbox."""
     return page.frame_locator(f"{place} iframe").frame_locator("iframe").frame_locator("iframe")
+
+
+class _Retried:
+    def __init__(self, page: BrowserPage, checks: Any) -> None:
+        self._page = page
+        self._checks = checks
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[None]]:
+        check = getattr(self._checks, name)
+
+        async def retry(*args: Any, **options: Any) -> None:
+            while True:
+                try:
+                    return await check(*args, **options)
+                except AssertionError as error:
+                    if "has been closed" not in str(error) or self._page.is_closed():
+                        raise
+
+        return retry
+
+
+def expect_shown(found: Locator, why: str | None = None) -> Any:
+    """`expect`, of what is in a View that may be replaced meanwhile.
+
+    Playwright gives up if a frame of another process goes away while it looks into it.
+    """
+    return _Retried(found.page, expect(found, why))
 
 
 class Chromium:

@@ -15,7 +15,7 @@ from playwright.async_api import Page as BrowserPage
 from playwright.async_api import expect
 
 import transom.cli.dev as dev_command
-from tests.browser.hosting import User, inside, lasting_browser, processes
+from tests.browser.hosting import User, expect_shown, inside, lasting_browser, processes
 from tests.browser.test_stage_views import AXE, SERIOUS
 from tests.dev.test_files import save
 from transom.cli.options import COMMANDS
@@ -122,7 +122,7 @@ def view_in(page: BrowserPage) -> Any:
 async def call_show(page: BrowserPage, title: str) -> None:
     await page.get_by_role("textbox", name="Title").fill(title)
     await page.get_by_role("button", name="Call", exact=True).click()
-    await expect(view_in(page).locator("#input")).to_contain_text(title)
+    await expect_shown(view_in(page).locator("#input")).to_contain_text(title)
 
 
 async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
@@ -142,23 +142,23 @@ async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
         await page.get_by_role("textbox", name="Item 1").fill("new")
         await call_show(page, "First")
         await expect(page.locator("#result")).to_contain_text("shown First 3 None ['new']")
-        await expect(view_in(page).locator("#kept")).to_have_text("kept nothing")
+        await expect_shown(view_in(page).locator("#kept")).to_have_text("kept nothing")
 
         # A saved page is there by itself, with the last call, and what the View stored.
         save(tmp_path / "page.html", PAGE.replace("<h1>One", "<h1>Two"))
-        await expect(view_in(page).locator("h1")).to_have_text("Two")
-        await expect(view_in(page).locator("#kept")).to_have_text("kept this")
-        await expect(view_in(page).locator("#input")).to_contain_text("First")
+        await expect_shown(view_in(page).locator("h1")).to_have_text("Two")
+        await expect_shown(view_in(page).locator("#kept")).to_have_text("kept this")
+        await expect_shown(view_in(page).locator("#input")).to_contain_text("First")
 
         # Its frames were there before. If what is in them is gone, they are loaded again.
         prepared = page.locator("#views > transom-view[hidden] iframe")
         await prepared.evaluate("frame => (frame.dataset.was = 'prepared')")
         save(tmp_path / "page.html", PAGE.replace("<h1>One", "<h1>Three"))
-        await expect(view_in(page).locator("h1")).to_have_text("Three")
+        await expect_shown(view_in(page).locator("h1")).to_have_text("Three")
         await expect(page.locator(f"{SHOWN} iframe")).to_have_attribute("data-was", "prepared")
         await prepared.evaluate("frame => (frame.src = 'about:blank')")
         save(tmp_path / "page.html", PAGE.replace("<h1>One", "<h1>Four"))
-        await expect(view_in(page).locator("h1")).to_have_text("Four")
+        await expect_shown(view_in(page).locator("h1")).to_have_text("Four")
 
         # A broken server is shown in its place, and a mended one goes on.
         save(tmp_path / "shop.py", SERVER + "\ndef broken(:\n")
@@ -166,7 +166,7 @@ async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
         await expect(page.locator("#views")).not_to_be_visible()
         save(tmp_path / "shop.py", SERVER.replace("shown {title}", "seen {title}"))
         await expect(page.locator("#result")).to_contain_text("seen First")
-        await expect(view_in(page).locator("#input")).to_contain_text("First")
+        await expect_shown(view_in(page).locator("#input")).to_contain_text("First")
         await expect(page.locator("#failure")).not_to_be_visible()
 
         # One that is killed is there again by itself, and the page says what happened meanwhile.
@@ -183,13 +183,13 @@ async def test_an_author_calls_a_tool_edits_and_breaks_the_server_and_goes_on(
         # Its input is streamed, as a model writes it.
         await page.get_by_label("Input").select_option("streamed")
         await page.get_by_role("button", name="Call", exact=True).click()
-        await expect(view_in(page).locator("body")).to_have_attribute("title", "partial")
-        await expect(view_in(page).locator("#input")).to_contain_text("First")
+        await expect_shown(view_in(page).locator("body")).to_have_attribute("title", "partial")
+        await expect_shown(view_in(page).locator("#input")).to_contain_text("First")
 
         # The address has what is on screen; a page that is loaded again shows it.
         assert re.search(r"#tool=show&.*args=%7B%22title%22%3A%22First%22", page.url)
         await page.reload()
-        await expect(view_in(page).locator("#input")).to_contain_text("First")
+        await expect_shown(view_in(page).locator("#input")).to_contain_text("First")
         await expect(page.get_by_role("textbox", name="Title")).to_have_value("First")
 
         await page.evaluate(AXE)
@@ -213,15 +213,15 @@ async def test_a_view_in_an_endless_loop_comes_back_when_the_author_saves_the_fi
             async with page.expect_console_message(lambda message: message.text == "loops"):
                 save(tmp_path / "page.html", PAGE.replace("app.connect();", loop))
             save(tmp_path / "page.html", PAGE.replace("<h1>One", f"<h1>Mended {number}"))
-            await expect(view_in(page).locator("h1")).to_have_text(f"Mended {number}")
-            await expect(view_in(page).locator("#input")).to_contain_text("First")
+            await expect_shown(view_in(page).locator("h1")).to_have_text(f"Mended {number}")
+            await expect_shown(view_in(page).locator("#input")).to_contain_text("First")
 
         # What it has stored is there again, once the page in the loop is gone for a while.
         while stage.sandboxes.is_stuck(host):  # noqa: ASYNC110 - there is no event for that
             await asyncio.sleep(0.05)
         save(tmp_path / "page.html", PAGE.replace("<h1>One", "<h1>Next"))
-        await expect(view_in(page).locator("h1")).to_have_text("Next")
-        await expect(view_in(page).locator("#kept")).to_have_text("kept this")
+        await expect_shown(view_in(page).locator("h1")).to_have_text("Next")
+        await expect_shown(view_in(page).locator("#kept")).to_have_text("kept this")
 
 
 @pytest.mark.nightly
@@ -307,7 +307,7 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
 
         # The host: theme, width, approvals, the policy of pages; and the end of the View.
         await page.get_by_label("Theme").select_option("dark")
-        await expect(view_in(page).locator("body")).to_have_attribute("title", "dark")
+        await expect_shown(view_in(page).locator("body")).to_have_attribute("title", "dark")
         await page.get_by_label("Width").select_option("phone (390)")
         assert (await page.locator("#views").bounding_box() or {})["width"] == 390
         await page.get_by_text("More", exact=True).click()
@@ -372,10 +372,10 @@ async def test_a_page_of_broken_html_is_shown_or_explained_and_recovers_when_it_
             if said:
                 await expect(failure, name).to_contain_text(said)
             else:
-                await expect(view_in(page).locator("h1"), name).to_contain_text(name)
-                await expect(view_in(page).locator("#input"), name).to_contain_text("First")
+                await expect_shown(view_in(page).locator("h1"), name).to_contain_text(name)
+                await expect_shown(view_in(page).locator("#input"), name).to_contain_text("First")
             save(tmp_path / "page.html", PAGE.replace("One", f"Right after {name}"))
-            await expect(view_in(page).locator("h1")).to_have_text(f"Right after {name}")
+            await expect_shown(view_in(page).locator("h1")).to_have_text(f"Right after {name}")
             await expect(failure).not_to_be_visible()
 
 
@@ -398,7 +398,7 @@ async def test_a_page_that_does_not_connect_is_explained_beside_it(
         await expect(failure).to_contain_text("the page is not an HTML document", timeout=60_000)
         await expect(blank).not_to_be_visible()
         save(tmp_path / "page.html", PAGE)
-        await expect(view_in(page).locator("#input")).to_contain_text("First")
+        await expect_shown(view_in(page).locator("#input")).to_contain_text("First")
         await expect(blank).not_to_be_visible()
         await page.get_by_text("More", exact=True).click()
         async with page.expect_download(timeout=60_000) as saved:

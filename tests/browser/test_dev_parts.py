@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
-from tests.browser.hosting import Chromium, User
+from tests.browser.hosting import Chromium, User, expect_shown
 from tests.browser.test_dev import view_in
 from tests.browser.test_stage_views import AXE, SERIOUS
 from tests.ports import reserved_port
@@ -409,7 +409,7 @@ async def test_another_program_at_the_address_of_a_server_is_explained_until_it_
             await there.enter_async_context(at_port(app))
             await expect(failure).not_to_be_visible()
             await press_call(page)
-            await expect(view_in(page).locator("#told")).to_contain_text("result")
+            await expect_shown(view_in(page).locator("#told")).to_contain_text("result")
 
 
 async def test_rules_that_a_server_breaks_and_views_that_cannot_be_opened_are_explained(

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import ConsoleMessage, WebError, expect
 
 import transom.cli.dev as dev_command
-from tests.browser.hosting import Chromium, User
+from tests.browser.hosting import Chromium, User, expect_shown
 from tests.browser.test_dev import SHOWN, view_in
 from tests.dev.test_files import save
 from transom.cli.author_options import Template
@@ -121,9 +121,9 @@ async def test_a_new_project_is_up_to_date_after_a_save(
         page = user.page
         await expect(page.locator("#server")).to_have_attribute("data-state", "running")
         await page.get_by_role("button", name="Call", exact=True).click()
-        await expect(view_in(page).locator("body")).to_contain_text("Bread")
+        await expect_shown(view_in(page).locator("body")).to_contain_text("Bread")
         save(server, server.read_text().replace('"Bread"', '"Rolls"'))
-        await expect(view_in(page).locator("body")).to_contain_text("Rolls")
+        await expect_shown(view_in(page).locator("body")).to_contain_text("Rolls")
         assert wrong == []
 
 

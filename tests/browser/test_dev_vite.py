@@ -9,7 +9,7 @@ from playwright.async_api import expect
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.types import ASGIApp
 
-from tests.browser.hosting import Chromium
+from tests.browser.hosting import Chromium, expect_shown
 from tests.browser.test_dev import view_in
 from tests.browser.test_dev_servers import developed
 from tests.dev.test_files import save
@@ -103,9 +103,9 @@ async def test_another_program_at_the_address_of_vite_is_explained_until_vite_is
         async with at_port(HTMLResponse("<!doctype html><head></head><h1>Another program</h1>")):
             await call.click()
             await expect(diagnosis).to_contain_text("The page has no script", timeout=60_000)
-            await expect(view_in(page).locator("h1")).to_have_text("Another program")
+            await expect_shown(view_in(page).locator("h1")).to_have_text("Another program")
         async with at_port(HTMLResponse(CONNECTED)):
             await call.click()
-            await expect(view_in(page).locator("#said")).to_have_text("Vite")
+            await expect_shown(view_in(page).locator("#said")).to_have_text("Vite")
             await expect(diagnosis).not_to_be_visible()
         assert wrong == []

@@ -12,7 +12,7 @@ import pytest_asyncio
 from mcp.server.mcpserver import MCPServer
 from playwright.async_api import expect
 
-from tests.browser.hosting import Told, User, inside, lasting_browser, text_of
+from tests.browser.hosting import Told, User, expect_shown, inside, lasting_browser, text_of
 from tests.browser.views import html, page
 from transom import Host, Limits, Policy
 from transom.connections import ServerConnection, connect
@@ -158,7 +158,7 @@ async def test_a_view_in_an_endless_loop_comes_back_mended_when_its_user_reloads
                 await host.views["tests-1"].call_tool("loop", timeout=1)
         file.write_text(html(body="<h1>Mended</h1>"))
         await user.page.get_by_role("button", name=again).click()
-        await expect(user.in_view("tests-1").locator("h1")).to_have_text("Mended")
+        await expect_shown(user.in_view("tests-1").locator("h1")).to_have_text("Mended")
     await connection.aclose()
 
 

@@ -418,6 +418,18 @@ async def test_it_waits_for_what_has_to_be_there_before_the_tool_is_called() -> 
     assert shown.kinds() == ["opened", "tools", "closed"]
 
 
+async def test_it_waits_as_long_as_it_is_told_to_when_all_else_is_done() -> None:
+    clock = asyncio.get_running_loop().time
+    shown = Shown()
+    called = shown.until("call")
+    running = asyncio.create_task(shown.run("show", ("pick", {"n": 3}), wait=0.5))
+    await called.wait()
+    began = clock()
+    await running
+    assert clock() - began >= 0.49
+    assert shown.kinds() == ["opened", "tools", "call", "closed"]
+
+
 async def test_it_stays_until_it_is_cancelled_and_then_says_that_the_view_is_closed() -> None:
     shown = Shown()
     there = shown.until("tools")
