@@ -1,6 +1,7 @@
 import asyncio
 import fcntl
 import gc
+import logging
 import os
 import signal
 import tempfile
@@ -44,6 +45,12 @@ def pytest_configure(config: pytest.Config) -> None:
     tier = config.getoption("--tier")
     in_ci = tier == "test" and "CI" in os.environ
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if in_ci else tier))
+
+
+def pytest_runtest_setup() -> None:
+    """What is logged is not what a command said that an earlier test ran in this process."""
+    for name in ("transom", "mcp"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session", autouse=True)
