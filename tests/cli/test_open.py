@@ -76,7 +76,7 @@ def shop_view() -> App:
     return app
 
 
-class Shown:
+class OpenRun:
     def __init__(self, make: Callable[[], App] = shop_view, **options: Any) -> None:
         self.events: list[Event] = []
         self.trouble: list[str] = []
@@ -111,7 +111,7 @@ class Shown:
 
 
 async def test_each_step_is_an_event() -> None:
-    shown = Shown()
+    shown = OpenRun()
     await shown.run("show", ("pick", {"n": 3}), arguments={"what": "shoes"})
     opened, tools, called, closed = shown.events
     assert opened["view"] == "shop-1"
@@ -132,7 +132,7 @@ async def test_each_step_is_an_event() -> None:
 
 
 async def test_calls_are_made_in_order_and_a_failure_does_not_stop_the_next() -> None:
-    shown = Shown()
+    shown = OpenRun()
     await shown.run("show", ("pick", {"n": 10}), ("nothing", {}), ("pick", {}), ("pick", {"n": 1}))
     calls = [event for event in shown.events if event["event"] == "call"]
     assert calls[0]["result"]["isError"] is True
@@ -147,7 +147,7 @@ async def test_calls_are_made_in_order_and_a_failure_does_not_stop_the_next() ->
 
 
 async def test_tools_are_told_again_when_they_change() -> None:
-    shown = Shown()
+    shown = OpenRun()
     await shown.run("show", ("grow", {}), ("more", {}))
     assert shown.kinds() == ["opened", "tools", "call", "tools", "call", "closed"]
     assert [tool["name"] for tool in shown.events[3]["tools"]] == ["pick", "grow", "more"]
@@ -155,21 +155,21 @@ async def test_tools_are_told_again_when_they_change() -> None:
 
 
 async def test_a_tool_that_answers_with_an_error_counts_as_a_failure() -> None:
-    shown = Shown()
+    shown = OpenRun()
     await shown.run(arguments={"what": "nothing"})
     assert shown.events[0]["result"]["isError"] is True
     assert shown.command.failed
 
 
 async def test_a_tool_the_server_does_not_have_is_a_mistake_that_names_those_it_has() -> None:
-    shown = Shown()
+    shown = OpenRun()
     with pytest.raises(UsageError, match="no tool nothing; it has: show, plain"):
         await shown.run("nothing")
     assert shown.events == []
 
 
 async def test_the_only_tool_that_opens_a_view_need_not_be_named() -> None:
-    shown = Shown()
+    shown = OpenRun()
     await shown.run(None, arguments={"what": "shoes"})
     assert shown.events[0]["result"]["content"][0]["text"] == "shown shoes"
 
@@ -195,7 +195,7 @@ async def test_a_change_of_a_file_starts_the_server_again_and_reopens_the_view(
     page = tmp_path / "page.html"
     page.write_text("one")
     (tmp_path / ".hidden").mkdir()
-    shown = Shown()
+    shown = OpenRun()
     first = shown.until("tools")
     running = asyncio.create_task(shown.run("show", stay=True, watched=tmp_path))
     await first.wait()
@@ -217,7 +217,7 @@ async def test_a_server_that_does_not_come_up_is_waited_for_until_a_file_changes
 ) -> None:
     script = tmp_path / "server.py"
     script.write_text("raise RuntimeError('not yet')")
-    shown = Shown()
+    shown = OpenRun()
     told = asyncio.Event()
     shown.command._on_trouble = lambda text: (shown.trouble.append(text), told.set())
     command = [sys.executable, str(script)]
@@ -335,7 +335,7 @@ async def test_with_steps_to_do_a_page_that_nobody_opens_is_not_waited_for_witho
 
 async def test_a_tool_without_a_view_opens_none() -> None:
     with pytest.raises(TransomError, match="plain opened no View: the tool links none"):
-        await Shown().run("plain")
+        await OpenRun().run("plain")
 
 
 async def test_a_view_that_does_not_start_is_an_error_that_says_why() -> None:
@@ -343,7 +343,7 @@ async def test_a_view_that_does_not_start_is_an_error_that_says_why() -> None:
         raise TransomError("it has no wheels")
 
     with pytest.raises(TransomError, match="show opened no View: it has no wheels"):
-        await Shown(broken).run()
+        await OpenRun(broken).run()
 
 
 async def test_a_view_that_never_begins_is_an_error_in_its_time() -> None:
@@ -390,7 +390,7 @@ async def test_a_call_that_takes_too_long_fails_and_the_next_is_made() -> None:
 
         return app
 
-    shown = Shown(slow, timeout=1)
+    shown = OpenRun(slow, timeout=1)
     await shown.run("show", ("hang", {}), ("pick", {"n": 3}))
     hang, pick = [event for event in shown.events if event["event"] == "call"]
     assert set(hang) == {"event", "tool", "error"}
@@ -408,7 +408,7 @@ async def test_a_server_that_cannot_be_started_is_an_error() -> None:
 
 async def test_it_waits_for_what_has_to_be_there_before_the_tool_is_called() -> None:
     ready = asyncio.Event()
-    shown = Shown(before=ready.wait)
+    shown = OpenRun(before=ready.wait)
     running = asyncio.create_task(shown.run())
     done, _ = await asyncio.wait([running], timeout=0.2)
     assert not done
@@ -420,7 +420,7 @@ async def test_it_waits_for_what_has_to_be_there_before_the_tool_is_called() -> 
 
 async def test_it_waits_as_long_as_it_is_told_to_when_all_else_is_done() -> None:
     clock = asyncio.get_running_loop().time
-    shown = Shown()
+    shown = OpenRun()
     called = shown.until("call")
     running = asyncio.create_task(shown.run("show", ("pick", {"n": 3}), wait=0.5))
     await called.wait()
@@ -431,7 +431,7 @@ async def test_it_waits_as_long_as_it_is_told_to_when_all_else_is_done() -> None
 
 
 async def test_it_stays_until_it_is_cancelled_and_then_says_that_the_view_is_closed() -> None:
-    shown = Shown()
+    shown = OpenRun()
     there = shown.until("tools")
     running = asyncio.create_task(shown.run(stay=True))
     await there.wait()
@@ -457,7 +457,7 @@ async def test_violations_of_policy_and_protocol_are_events() -> None:
 
         return app
 
-    shown = Shown(rude)
+    shown = OpenRun(rude)
     heard = shown.until("violation")
     running = asyncio.create_task(shown.run(stay=True))
     report_violation(shown._event, Violation("shop-1", "img-src", "https://evil.example/"))
