@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from transom.check.host_profiles import PLAIN, host_profiles
-from transom.cli.command import TARGET_HELP, Command, add_header, number
+from transom.cli.command import TARGET_HELP, Command, add_header, add_opening_tool, number
 
 Template = Literal["plain", "react", "fastmcp"]
 
@@ -114,13 +114,7 @@ Exit codes: 0 nothing wrong was found, 1 at least one cause, 2 the server, the t
 could not be started.""",
         DoctorOptions,
     )
-    command.argument("target", "TARGET", TARGET_HELP)
-    command.argument(
-        "tool",
-        "TOOL",
-        "The tool whose View to open; not needed if only one tool opens a View.",
-        nargs="?",
-    )
+    add_opening_tool(command)
     command.argument(
         "arguments",
         "ARGS",

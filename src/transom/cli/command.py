@@ -259,6 +259,17 @@ def port_number(text: str) -> int:
 TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
 
 
+def add_opening_tool(command: Command) -> None:
+    """Declare `TARGET [TOOL]`: a server, and which of its tools opens the View."""
+    command.argument("target", "TARGET", TARGET_HELP)
+    command.argument(
+        "tool",
+        "TOOL",
+        "The tool whose View to open; not needed if only one tool opens a View.",
+        nargs="?",
+    )
+
+
 def add_header(command: Command, **settings: Any) -> None:
     """Declare `--header`."""
     command.option(

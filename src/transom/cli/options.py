@@ -18,6 +18,7 @@ from transom.cli.command import (
     TARGET_HELP,
     Command,
     add_header,
+    add_opening_tool,
     count,
     did_you_mean,
     number,
@@ -28,7 +29,7 @@ from transom.errors import UsageError
 
 if TYPE_CHECKING:
     from transom.drive.tools import Drive
-    from transom.gateway.inputs import Approval
+    from transom.gateway.client_host import Approval
     from transom.host.tools.surface import Naming
     from transom.host.tools.tool_visibility import ViewCalls
     from transom.web.csp import CspMode
@@ -468,13 +469,7 @@ Exit codes: 0 no call failed, 1 a call failed, 2 the server, the browser or the 
 started.""",
         OpenOptions,
     )
-    command.argument("target", "TARGET", TARGET_HELP)
-    command.argument(
-        "tool",
-        "TOOL",
-        "The tool whose View to open; not needed if only one tool opens a View.",
-        nargs="?",
-    )
+    add_opening_tool(command)
     command.argument(
         "arguments", "ARGS", "Its arguments, as a JSON object.", nargs="?", default="{}"
     )

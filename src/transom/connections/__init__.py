@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transom.connections.oauth_client import OAuthClient
     from transom.connections.sdk_client import ListChangedHandler
     from transom.connections.targets import RemoteServer, Target, connect
-    from transom.connections.upstream import InputRequired, Observer, Server
+    from transom.connections.upstream import InputRequired, Observer, Params, Server
 
 __all__ = [
     "Connect",
@@ -28,6 +28,7 @@ __all__ = [
     "ListChangedHandler",
     "OAuthClient",
     "Observer",
+    "Params",
     "RemoteServer",
     "Server",
     "ServerConnection",
@@ -43,6 +44,6 @@ __getattr__, __dir__ = load_on_use(
         ".oauth_client": "OAuthClient",
         ".sdk_client": "ListChangedHandler",
         ".targets": "RemoteServer Target connect",
-        ".upstream": "InputRequired Observer Server",
+        ".upstream": "InputRequired Observer Params Server",
     },
 )

@@ -33,6 +33,8 @@ _MAX_ROUNDS: Final = 10  # of asking for input in one request
 _MAX_PAGES: Final = 200
 _MAX_ENTRIES: Final = 10_000
 
+Params = Mapping[str, Any] | bytes | None
+"""The params of a request: values, or JSON already."""
 Observer = Callable[[str], object]
 """Called with the method of a `list_changed`."""
 
@@ -66,11 +68,7 @@ class Server(Protocol):
         ...
 
     async def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | bytes | None = None,
-        *,
-        on_progress: OnProgress | None = None,
+        self, method: str, params: Params = None, *, on_progress: OnProgress | None = None
     ) -> bytes:
         """Send a request; the result as JSON. Cancelling it cancels the server's work.
 
@@ -253,11 +251,7 @@ class CachingServer:
         return await self.tool_cache.tool(name)
 
     async def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | bytes | None = None,
-        *,
-        on_progress: OnProgress | None = None,
+        self, method: str, params: Params = None, *, on_progress: OnProgress | None = None
     ) -> bytes:
         """See `Server`."""
         given = params if params is None or isinstance(params, bytes) else wire.encode(params)

@@ -5,21 +5,19 @@ from typing import TYPE_CHECKING
 from transom.lazy import load_on_use
 
 if TYPE_CHECKING:
-    from transom.gateway.client_host import Display
+    from transom.gateway.client_host import Approval, Display
     from transom.gateway.configuration.config import ServerConfig, read_config
     from transom.gateway.gateway import Gateway
     from transom.gateway.http import HttpGateway
-    from transom.gateway.inputs import Approval
 
 __all__ = ["Approval", "Display", "Gateway", "HttpGateway", "ServerConfig", "read_config"]
 
 __getattr__, __dir__ = load_on_use(
     __name__,
     {
-        ".client_host": "Display",
+        ".client_host": "Approval Display",
         ".configuration.config": "ServerConfig read_config",
         ".gateway": "Gateway",
         ".http": "HttpGateway",
-        ".inputs": "Approval",
     },
 )

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -22,8 +22,8 @@ from transom.connections.connection import ServerConnection
 from transom.drive.tools import Drive
 from transom.errors import TransomError
 from transom.gateway.eras import Handles
-from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
-from transom.host.asking.policy import ApprovalRequest, Decision, Deny
+from transom.gateway.inputs import Inputs
+from transom.host.asking.policy import ApprovalRequest, Decision, Deny, Policy
 from transom.host.limits import Limits
 from transom.host.tools.tool_visibility import ViewCalls
 from transom.host.views.view_settings import ViewSettings
@@ -40,6 +40,9 @@ COALESCE = 0.01  # seconds in which several changes become one notification or r
 _MADE_WITHIN = 10.0  # seconds to wait for a host that is being made, before it is closed
 _MAX_RECORDS = 1024 * 1024  # bytes of records that may include the input and result of Views
 _LOST_REPLICA = "the replica of the gateway that had it is gone"
+
+Approval = Literal["client", "page", "elicit", "never"]
+"""Who approves the calls of a View's tools: see `Gateway`."""
 
 
 @runtime_checkable
@@ -122,18 +125,10 @@ class ClientHost:
         self.handles = Handles(self.changed.trigger)
         self._options = options
         self._client_name = client_name
+        self._inputs = inputs
         self._records = records
         self._configure = configure
         self._on_page: Any = None
-        self._elicitation = Elicitation(
-            inputs.ask,
-            # Once a server's call is done, its result must not depend on whether the client calls
-            # again to answer a question about the View.
-            possible=lambda request: (
-                inputs.possible("elicitation") and not (request.opens and inputs.asks_by_answer)
-            ),
-            otherwise=self._ask_on_page,
-        )
         self._making: asyncio.Task[Host] | None = None
         self._adding = asyncio.Lock()
         self._background = Background(log_error)
@@ -157,7 +152,7 @@ class ClientHost:
         module: Any = await asyncio.to_thread(import_module, "transom.host.host")
         renderer = await options.screen.seat(self._client_name)
         self._on_page = getattr(renderer, "approve", None)
-        policy = policy_for(options.approval, self._ask_on_page, self._elicitation.approve)
+        policy = self._policy()
         policy.view_calls = options.view_calls
         if options.approve_view_calls:
             policy.approve_view_calls = policy.approve or self._ask_on_page
@@ -180,6 +175,17 @@ class ClientHost:
         self.host = host
         return host
 
+    def _policy(self) -> Policy:
+        match self._options.approval:
+            case "client":
+                return Policy.trusting()
+            case "page":
+                return Policy(approve=self._ask_on_page)
+            case "elicit":
+                return Policy(approve=self._ask_through_client)
+            case "never":
+                return Policy(approve=_never)
+
     async def ready(self) -> Host:
         """The host, once it is made; made again if that failed."""
         making = self._making
@@ -191,6 +197,11 @@ class ClientHost:
         if self._on_page is None:
             return Deny("There is no user to ask: no page shows Views to a user")
         return await self._on_page(request)
+
+    async def _ask_through_client(self, request: ApprovalRequest) -> Decision:
+        if self._inputs.can_approve(request):
+            return await self._inputs.approve(request)
+        return await self._ask_on_page(request)
 
     async def aclose(self) -> None:
         """Close every View."""
@@ -269,6 +280,15 @@ class ClientHost:
             slim = msgspec.structs.replace(records, views=views)
             data = msgspec.msgpack.encode((slim, dict(self.handles.by_view)))
         await self._records.keep(data)
+
+
+def _never(request: ApprovalRequest) -> Decision:
+    if request.opens:
+        return Deny("Nobody may be asked: this gateway runs with --approve never")
+    return Deny(
+        f"{request.tool.name[:128]} of View {request.view_id} may change something, and this "
+        "gateway runs with --approve never"
+    )
 
 
 def log_error(error: BaseException) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from transom.connections.connection import Connect
 from transom.connections.targets import identity_of
 from transom.errors import UsageError
-from transom.gateway.client_host import Display, ViewOptions
+from transom.gateway.client_host import Approval, Display, ViewOptions
 from transom.gateway.configuration.config import ServerConfig, server_from_command, server_from_url
 from transom.gateway.display import SharedDisplay
 from transom.gateway.members import connect_to
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from transom.channel import Channel
     from transom.drive.tools import Drive
     from transom.gateway.http import HttpGateway
-    from transom.gateway.inputs import Approval
     from transom.host.limits import Limits
     from transom.host.tools.surface import Naming
     from transom.host.tools.tool_visibility import ViewCalls

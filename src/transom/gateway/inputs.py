@@ -17,7 +17,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
@@ -26,15 +26,7 @@ from transom.connections.upstream import InputRequired
 from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError
 from transom.gateway.client import Client
 from transom.gateway.eras import ClientRequest
-from transom.host.asking.policy import (
-    Allow,
-    AllowAlways,
-    ApprovalRequest,
-    Approve,
-    Decision,
-    Deny,
-    Policy,
-)
+from transom.host.asking.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
 from transom.json_values import Json, member, members
 from transom.protocol import wire
 from transom.recent import Recent
@@ -186,11 +178,6 @@ class Inputs:
         found = (each for each in reversed(self._live) if server in each.about)
         return next((each for each in found if capability in each.can), None)
 
-    @property
-    def asks_by_answer(self) -> bool:
-        """Whether the client of the current request is asked in the answer to it."""
-        return self._current.get() in self._live
-
     def possible(self, capability: str, server: str | None = None) -> bool:
         """Whether the client of the current request, or of one a server works on, can be asked."""
         if self._call_for(capability, server) is not None:
@@ -240,63 +227,17 @@ class Inputs:
         )
         return dict(zip(wanted, map(Raw, await asyncio.gather(*asking)), strict=True))
 
+    # --- approvals ---------------------------------------------------------------------------
 
-def _asked(request: ClientRequest) -> tuple[str, dict[str, Json]]:
-    """The part of the params that must be the same when a client calls again."""
-    own = ("_meta", "inputResponses", "requestState")
-    params = {key: member(value) for key, value in request.members.items() if key not in own}
-    return request.method, params
-
-
-Approval = Literal["client", "page", "elicit", "never"]
-"""Who approves the calls of a View's tools: see `Gateway`."""
-
-
-def policy_for(approval: Approval, page: Approve, elicit: Approve) -> Policy:
-    """The policy of a host whose Views are called through the gateway."""
-    match approval:
-        case "client":
-            return Policy.trusting()
-        case "page":
-            return Policy(approve=page)
-        case "elicit":
-            return Policy(approve=elicit)
-        case "never":
-            return Policy(approve=_never)
-
-
-def _never(request: ApprovalRequest) -> Decision:
-    if request.opens:
-        return Deny("Nobody may be asked: this gateway runs with --approve never")
-    return Deny(
-        f"{request.tool.name[:128]} of View {request.view_id} may change something, and this "
-        "gateway runs with --approve never"
-    )
-
-
-class _Answer(msgspec.Struct):
-    action: str
-    content: dict[str, Any] | None = None
-
-
-class Elicitation:
-    """Asks the user through the client."""
-
-    def __init__(
-        self,
-        ask_client: Callable[[str, bytes], Awaitable[bytes]],
-        possible: Callable[[ApprovalRequest], bool],
-        otherwise: Approve,
-    ) -> None:
-        self._ask_client = ask_client
-        self._possible = possible
-        self._otherwise = otherwise
+    def can_approve(self, request: ApprovalRequest) -> bool:
+        """Whether the client can be asked for the user's approval."""
+        # Once a server's call is done, its result must not depend on whether the client calls
+        # again to answer a question about the View.
+        too_late = request.opens and self._current.get() in self._live
+        return not too_late and self.possible("elicitation")
 
     async def approve(self, request: ApprovalRequest) -> Decision:
-        """Ask; give it to `Policy(approve=...)`."""
-        if not self._possible(request):
-            answer = self._otherwise(request)
-            return answer if isinstance(answer, Allow | AllowAlways | Deny) else await answer
+        """Ask the user through the client."""
         if (refusal := request.unshowable()) is not None:
             return refusal
         question = {
@@ -316,10 +257,22 @@ class Elicitation:
             },
         }
         try:
-            raw = await self._ask_client("elicitation/create", wire.encode(question))
+            raw = await self.ask("elicitation/create", wire.encode(question))
         except ProtocolError as error:
             return Deny(f"The user could not be asked: {error}")
         return _decision(raw)
+
+
+def _asked(request: ClientRequest) -> tuple[str, dict[str, Json]]:
+    """The part of the params that must be the same when a client calls again."""
+    own = ("_meta", "inputResponses", "requestState")
+    params = {key: member(value) for key, value in request.members.items() if key not in own}
+    return request.method, params
+
+
+class _Answer(msgspec.Struct):
+    action: str
+    content: dict[str, Any] | None = None
 
 
 def _decision(raw: bytes) -> Decision:

@@ -550,7 +550,8 @@ class Host(ToolHost):
             return await call_server()
         which = entry.owner, entry.tool
         begun = self._written.take(call.call_id, *which)
-        shown = await self._views.call_with_view(*which, call.arguments, call_server, begun)
+        opening = self._views.for_call(*which, call.arguments, begun)
+        shown = await self._views.call_with_view(opening, call_server)
         return shown.with_note()
 
     async def _list_view_tools(self, view_id: str | None) -> ToolResult:
@@ -718,7 +719,8 @@ class Host(ToolHost):
                 returns the result; a task, whose result the View gets from `task_result`; or
                 anything else, which no View can show.
         """
-        return await self._views.call_with_view(server, tool, arguments, call_server)
+        opening = self._views.for_call(server, tool, arguments)
+        return await self._views.call_with_view(opening, call_server)
 
     def _attach(self, view: View, bridge: Bridge) -> None:
         bridge.on_request_teardown = partial(self._teardown_requested, view)

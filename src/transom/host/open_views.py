@@ -219,22 +219,15 @@ class OpenViews(Mapping[str, View]):
 
     async def call_with_view(
         self,
-        server: str,
-        tool: Tool,
-        arguments: Mapping[str, Any] | None,
+        opening: Awaitable[tuple[View, ViewOrigin] | None],
         call_server: Callable[[], Awaitable[_R]],
-        begun: tuple[View, ViewOrigin] | None = None,
     ) -> ShownCall[_R]:
-        """See `Host.call_with_view`; `begun`: what `begin` returned for this call."""
+        """See `Host.call_with_view`; `opening` is what `for_call` returns."""
         view, origin, failure, since = None, None, None, 0.0
         try:
-            if begun is not None:
-                view, origin = begun
-                await view.send_input(arguments or {}, call=origin)
-            else:
-                origin = self.call_of(server, tool, arguments)
-                view = None if origin is None else await self.view_for(origin)
-            since = 0.0 if view is None else view.last_used
+            if (opened := await opening) is not None:
+                view, origin = opened
+                since = view.last_used
         except TransomError as error:
             failure = str(error)
         except Exception as error:  # noqa: BLE001 - the call does not depend on its View
@@ -262,6 +255,24 @@ class OpenViews(Mapping[str, View]):
         waits = view.state is ViewState.WAITING and view.bridge is None  # for a place
         error = None if view.takes_calls or waits else view.reason
         return ShownCall(result, view, reused=origin.reused, error=error)
+
+    async def for_call(
+        self,
+        server: str,
+        tool: Tool,
+        arguments: Mapping[str, Any] | None,
+        begun: tuple[View, ViewOrigin] | None = None,
+    ) -> tuple[View, ViewOrigin] | None:
+        """The View for a call, and its record of the call; None if it should not open one.
+
+        `begun`: what `begin` returned for it. Raises as `call_of` and `view_for`.
+        """
+        if begun is not None:
+            view, call = begun
+            await view.send_input(arguments or {}, call=call)
+            return begun
+        call = self.call_of(server, tool, arguments)
+        return None if call is None else (await self.view_for(call), call)
 
     async def deliver_task(self, task_id: str, result: ToolResult) -> None:
         """Give the View of a call that ran as a task its result, if there is one."""
