@@ -36,6 +36,7 @@ RequestHost = Callable[[str, bytes], Awaitable[bytes]]
 _POLL_INTERVAL = 500
 _DEFAULT_TTL = 600_000
 _MAX_TTL = 24 * 3600 * 1000
+_MAX_TASKS = 1000
 
 
 class TaskRecord:
@@ -56,19 +57,16 @@ def _now() -> str:
 class TaskStore:
     """The tasks of one connection of one App."""
 
-    def __init__(
-        self, request_host: RequestHost, *, page_size: int = 100, max_tasks: int = 1000
-    ) -> None:
+    def __init__(self, request_host: RequestHost, *, page_size: int = 100) -> None:
         self._request_host = request_host
         self._page_size = page_size
-        self._max_tasks = max_tasks
         self._records: dict[str, TaskRecord] = {}
-        self._delegated: Recent[str, None] = Recent(max_tasks)
+        self._delegated: Recent[str, None] = Recent(_MAX_TASKS)
 
     def check_room(self) -> None:
         """Check that there is room for one more task, before any work is done."""
-        if len(self._records) >= self._max_tasks:
-            raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are already stored")
+        if len(self._records) >= _MAX_TASKS:
+            raise ProtocolError(SERVER_ERROR, f"{_MAX_TASKS} tasks are already stored")
 
     def start(self, outcome: Awaitable[bytes | Task], ttl: float | None) -> TaskRecord:
         """Run `outcome` as a task."""

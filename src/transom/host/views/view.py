@@ -48,7 +48,6 @@ from transom.host.asking.grants import Grant, same_tool
 from transom.host.asking.policy import ApprovalRequest
 from transom.host.audit import AuditLog
 from transom.host.limits import Limits
-from transom.host.tools.known_tools import KnownTools, describe_left_out
 from transom.host.tools.refresh import LATE, Refresh
 from transom.host.tools.tool_names import SEPARATOR, owned_name
 from transom.host.tools.tool_texts import Provenance, is_untrusted, mark_untrusted, without_our_meta
@@ -64,6 +63,7 @@ from transom.host.views.tasks import TaskServers, owned_task
 from transom.host.views.ui_resource import load_ui_resource
 from transom.host.views.view_origin import ViewOrigin
 from transom.host.views.view_server import ViewServer
+from transom.host.views.view_tools import KnownTools, describe_left_out
 from transom.json_values import clean
 from transom.protocol.messages import ModelContextParams, TaskRequest, ToolOutcome
 from transom.traffic import TrafficListener, observe
