@@ -28,7 +28,9 @@ from benchmarks.rates import Rate
 console = Console(width=None if sys.stdout.isatty() else 130)
 
 BARE = "bare asyncio and msgspec"
-GROUPS = ("host", "browser", "drive", "dev", "gateway", "http", "clients", "bus", "users")
+GROUPS = (
+    *("host", "browser", "drive", "testing", "dev", "gateway", "http", "clients", "bus", "users"),
+)
 
 
 class Measured(NamedTuple):

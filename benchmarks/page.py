@@ -189,6 +189,8 @@ again: that is what the rows with listings show.
 - **bare WebSocket, 2 hops**: a page with the same three frames that passes the same messages on and
   does nothing else, in the same Chromium, by turns.
 - **bare frames**: two nested frames with the same HTML on fresh origins, in the same Chromium.
+- **its server and Chromium, bare**: a test that starts the same server, then Playwright and
+  the same Chromium, and clicks on a button; by pytest, as ours is.
 - **FastMCP's proxy**: `create_proxy` before the same server, on standard input and output or as
   streamable HTTP with JSON answers.
 - **bare Starlette**: an endpoint that returns the same JSON, without a server behind it.

@@ -116,8 +116,20 @@ def test_the_tests_in_the_documentation_pass(
 def test_a_page_is_used_as_its_user_and_its_model_do_in_one_browser(run, browser: KeptBrowser):
     before = browser.started
     done = run("""
+        import asyncio
+        from transom.connections.targets import ServerOpener, way_to
+        from transom.testing.page_server import page_server
+
         async def test_a_page(views):
             await use(views, PAGE)
+
+        async def test_the_browser_is_started_before_the_server_has(views):
+            async def start_late():
+                while views._renderer.stage_page is None:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+                return await way_to(page_server("ui://late/page.html", PAGE, {}, "3"))()
+
+            await views.open(ServerOpener(start_late), "show")
 
         async def test_surroundings(views):
             views.configure(theme="dark", locale="de")
@@ -144,7 +156,7 @@ def test_a_page_is_used_as_its_user_and_its_model_do_in_one_browser(run, browser
             assert {"message", "serverTools"} <= {*told}
             assert {"updateModelContext", "openLinks"}.isdisjoint(told)
     """)
-    done.assert_outcomes(passed=5)
+    done.assert_outcomes(passed=6)
     assert browser.started <= before + 1
 
 

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self
 
+from transom.background import Background, ignore
 from transom.channel import Channel
 from transom.errors import TransomError, UsageError
 from transom.host.host import Host
@@ -37,7 +38,7 @@ class SharedBrowser:
         self._runner: asyncio.Runner | None = None
         self._shared: HeadlessRenderer | None = None
         self._process: ChromiumProcess | None = None
-        self._on_console: Callable[[str], object] = _ignore
+        self._on_console: Callable[[str], object] = ignore
 
     def run(self, test: Coroutine[Any, Any, object]) -> None:
         """Run a test."""
@@ -48,7 +49,10 @@ class SharedBrowser:
     async def seat(
         self, stack: AsyncExitStack, on_console: Callable[[str], object], csp: CspMode
     ) -> tuple[HeadlessRenderer, HeadlessSeat]:
-        """A browser, and a place in it for the Views of a test, which ends with `stack`."""
+        """A browser, and a place in it for the Views of a test, which ends with `stack`.
+
+        The browser is still starting: whoever opens a View there waits for it.
+        """
         own = self._runner is not None and asyncio.get_running_loop() is self._runner.get_loop()
         self._on_console = on_console
         renderer = self._shared if own else None
@@ -60,6 +64,9 @@ class SharedBrowser:
                 await stack.enter_async_context(renderer)
         renderer.stage.csp_mode = csp
         stack.callback(self._forget)
+        starting = Background(ignore)  # a View that is opened there fails for the same reason
+        stack.push_async_callback(starting.aclose, grace=0)
+        starting.start(renderer.show_page())
         return renderer, await stack.enter_async_context(renderer.seat())
 
     def _make(self) -> HeadlessRenderer:
@@ -75,7 +82,7 @@ class SharedBrowser:
         )
 
     def _forget(self) -> None:
-        self._on_console = _ignore
+        self._on_console = ignore
 
     def disconnect(self) -> None:
         """Leave the browser to a test on another event loop."""
@@ -90,10 +97,6 @@ class SharedBrowser:
             self._runner.close()
         if self._process is not None:
             self._process.close()
-
-
-def _ignore(_: object) -> None:
-    pass
 
 
 class MixedRenderer:
@@ -139,14 +142,23 @@ class MixedRenderer:
         """See `Renderer`."""
         if resource.uri in self.apps:
             return await self._python.open(resource)
+        seat = await self._take_seat()
+        channel = await seat.open(resource)
+        self._configure()  # the page has told the host of its surroundings
+        return channel
+
+    async def prepare(self) -> None:
+        """Begin to start the browser, if a View may need it, beside whatever else has to start."""
+        if not self.apps:
+            await self._take_seat()
+
+    async def _take_seat(self) -> HeadlessSeat:
         async with self._starting:
             if self._seat is None:
                 self._shown, self._seat = await self._browser()
                 assert self._host is not None  # noqa: S101 - a Host opens Views when it has begun
                 self._seat.attach_host(self._host)
-        channel = await self._seat.open(resource)
-        self._configure()  # the page has told the host of its surroundings
-        return channel
+            return self._seat
 
     async def screenshot(self, view_id: str) -> bytes:
         """See `TakesScreenshots`."""
@@ -176,7 +188,8 @@ class MixedRenderer:
         place = f'[id="view-{self._seat.key_of(view_id)}"] iframe'
         frame = await _frame_at(page.locator(place))
         for _ in range(2):  # the guard and the sandbox around the View
-            frame = await _frame_at(frame.locator("iframe"))
+            known = frame.child_frames  # Playwright may not have learned of it yet
+            frame = known[0] if len(known) == 1 else await _frame_at(frame.locator("iframe"))
         return frame
 
 

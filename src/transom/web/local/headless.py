@@ -474,6 +474,14 @@ class HeadlessRenderer(HeadlessSeat):
         """Playwright's page that shows the Stage, if there is one."""
         return self._browser.page
 
+    async def show_page(self) -> None:
+        """Start the browser now if it does not run, not only with the first View.
+
+        Raises:
+            TransomError: it could not be started, or did not show its page in time.
+        """
+        await self._local.show_page("")
+
     async def __aenter__(self) -> Self:
         self._browser.start()
         await self._local.start()
