@@ -7,11 +7,10 @@ import pytest
 
 from tests.browser.transomjs_host import Node, View, mounted, page_with
 from tests.connections.scripted_server import ScriptedServer
-from transom import Host, Policy
 from transom.errors import ProtocolError, ViewClosed
 from transom.server.resource import inline_transom
+from transom.testing import ViewsFixture
 from transom.types import Task
-from transom.web.local.headless import HeadlessRenderer
 
 APP = """
   globalThis.errors = [];
@@ -333,28 +332,25 @@ def task_server(state: dict[str, str]) -> ScriptedServer:
 
 
 @pytest.mark.processes
-async def test_a_task_that_was_handed_to_the_server_outlives_its_view() -> None:
+async def test_a_task_that_was_handed_to_the_server_outlives_its_view(views: ViewsFixture) -> None:
     state = {"status": "working"}
-    async with (
-        task_server(state).negotiated() as client,
-        Host(renderer=HeadlessRenderer(), policy=Policy.trusting(), open_timeout=40) as host,
-    ):
-        await host.add_server("orders", client)
-        await host.call_tool("show_orders")
-        task = await host.start_task("orders-1__export")
+    async with task_server(state).negotiated() as client:
+        view = await views.open(client, "show_orders")
+        host, name = view.host, view.view.id
+        task = await host.start_task(f"{name}__export")
         assert isinstance(task, Task)
-        assert task.task_id == "orders-1/t-1"
+        assert task.task_id == f"{name}/t-1"
         assert (await host.get_task(task.task_id)).status == "working"
 
         # One in the page ends with the page.
-        other = await host.start_task("orders-1__work", {"n": 1}, ttl=60_000)
+        other = await host.start_task(f"{name}__work", {"n": 1}, ttl=60_000)
         assert isinstance(other, Task)
         assert (await host.get_task(other.task_id)).status == "working"
         assert (await host.cancel_task(other.task_id)).status == "cancelled"
         with pytest.raises(ProtocolError, match="The task was cancelled"):
             await host.task_result(other.task_id)
 
-        await host.views["orders-1"].close()
+        await view.close()
         assert (await host.get_task(task.task_id)).status == "working"
         state["status"] = "completed"
         assert (await host.get_task(task.task_id)).status == "completed"

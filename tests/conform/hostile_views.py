@@ -66,7 +66,7 @@ ATTACKS = [
         "wire-bounded",
         flood=b'{"jsonrpc":"2.0","id":1,"method":"ui/initialize","params":[]}',
     ),
-    Attack("is_silent_after_the_handshake", "data-result", answers={"*": _NOTHING}),
+    Attack("is_silent_after_the_handshake", "data-partial", answers={"*": _NOTHING}),
     Attack("leaves_while_it_is_asked", "teardown-answered", leaves_at="tools/list"),
     Attack("lies_at_length", "wire-ping", answers={"ping": {"result": {"said": _LIE}}}),
     Attack(

@@ -8,7 +8,8 @@ A mutation is a table in broken_hosts.toml or broken_views.toml:
     answer      true: answers to such requests, not the requests themselves
     when        only where the (request's) params have these members
     view        only this View (of several): main, declared …; conform-1, conform-2 (a bare host)
-    do          drop | twice | set | remove | hold | inject | prepend | replace
+    do          drop | drop-all | twice | set | remove | hold | inject | prepend | replace;
+                drop-all: the message, and all that the sender sends after it
     path, value     for set and remove: where in the message; set changes what is there
     until       hold: until a message with this method came from the same sender
     message     inject, prepend: a message of the same sender that comes after it, or before
@@ -66,6 +67,7 @@ class Mutated:
         self._mutation = mutation
         self._requests: dict[tuple[str, str], dict[str, Any]] = {}
         self._held: list[Any] = []
+        self._ended = False
 
     def __call__(self, sender: str, sent: Any) -> list[Any]:
         """What comes instead of a message."""
@@ -80,6 +82,8 @@ class Mutated:
         if mutation.do == "hold" and message.get("method") == mutation.until:
             held, self._held = self._held, []
             return [message, *held]
+        if self._ended:
+            return []
         return self._change(mutation, message) if self._is_meant(mutation, message) else [message]
 
     def _is_meant(self, mutation: Mutation, message: dict[str, Any]) -> bool:
@@ -98,7 +102,8 @@ class Mutated:
 
     def _change(self, mutation: Mutation, message: dict[str, Any]) -> list[Any]:
         match mutation.do:
-            case "drop":
+            case "drop" | "drop-all":
+                self._ended = mutation.do == "drop-all"
                 return []
             case "twice":
                 return [message, message]

@@ -16,8 +16,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from tests.server.clients import serving
-from transom import Host, Limits, Policy
-from transom.web import HeadlessRenderer
+from transom.testing import ViewsFixture
 
 pytestmark = pytest.mark.processes
 
@@ -43,26 +42,11 @@ async def answer(request: Request) -> Response:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(240)  # WebAssembly is compiled at each start
-async def test_the_view_in_python_of_the_documentation_runs_in_a_host() -> None:
-    trouble: list[str] = []
-    renderer = HeadlessRenderer(
-        dark=True,
-        on_violation=lambda violation: trouble.append(str(violation)),
-        on_console=lambda kind, text: trouble.append(f"{kind}: {text}"),
-    )
-    cdn = Starlette(routes=[Route("/mcp/{name}", answer)])
-    async with (
-        serving(cdn) as url,
-        Host(
-            renderer=renderer,
-            policy=Policy.trusting(),
-            limits=Limits(initialize_timeout=200, call_timeout=200),
-            open_timeout=200,
-        ) as host,
-    ):
-        await host.add_server("shout", ["env", f"PYODIDE={url}", sys.executable, str(SAMPLE)])
-        opened = await host.call_tool("open_shout")
-        assert opened.meta["transom/view"]["state"] == "live", (opened, trouble)
-        assert [tool.name for tool in await host.list_tools()] == ["open_shout", "shout-1__shout"]
-        assert host.views["shout-1"].app.name == "in-a-page"
-        assert (await host.call_tool("shout-1__shout", {"text": "hi"})).text == "HI! (dark)"
+async def test_the_view_in_python_of_the_documentation_runs_in_a_host(views: ViewsFixture) -> None:
+    views.configure(theme="dark", open_timeout=200)
+    async with serving(Starlette(routes=[Route("/mcp/{name}", answer)])) as url:
+        server = ["env", f"PYODIDE={url}", sys.executable, str(SAMPLE)]
+        view = await views.open(server, "open_shout")
+        await view.assert_tools("shout", timeout=60)
+        assert view.view.app.name == "in-a-page"
+        assert (await view.call("shout", text="hi")).text == "HI! (dark)"

@@ -3,6 +3,8 @@
 1. Every message of the View is checked when it arrives, whatever the host waits for.
 2. The View is a stranger: it may send anything, without end, or nothing. Each wait is bounded, and
    so is what is kept.
+3. A View that no longer answers has failed what it was asked last. It is asked for nothing else but
+   its teardown: it would fail all of that, each after a wait.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from itertools import count
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -26,9 +28,9 @@ from transom.check.schemas import (
 from transom.conform.requirements import Measurements
 from transom.errors import METHOD_NOT_FOUND, ChannelClosed, ProtocolError, TransomError
 from transom.json_values import Json, JsonObject, as_object
+from transom.types import DisplayMode, LogLevel
 
-_MODES = ("inline", "fullscreen", "pip")
-_LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+_MODES, _LEVELS = get_args(DisplayMode), get_args(LogLevel)
 _MAX_MESSAGES = 1000
 _MAX_SIZES = 50
 _MAX_PAGES, _MAX_TOOLS = 20, 200
@@ -73,6 +75,10 @@ _NOT_MESSAGES: tuple[Json, ...] = (
 )
 CallServer = Callable[[str, JsonObject], Awaitable[Json]]
 """Forwards a request of the View, a method and params, to its server."""
+
+
+class _NoLongerAnswersError(Exception):
+    """The View answers nothing at all; under what it is reported has been said."""
 
 
 class StrictHost:
@@ -164,23 +170,13 @@ class StrictHost:
         return started
 
     async def _try_all(self) -> None:
-        nothing: JsonObject = {}
-        some = dict(list(self._arguments.items())[:1])
-        for arguments in (nothing, some, nothing):
-            await self._notify("ui/notifications/tool-input-partial", {"arguments": arguments})
-        if not self._bare:
-            self._check("data-partial", await self._lives(), "the View no longer answers")
-        await self._notify("ui/notifications/tool-input", {"arguments": self._arguments})
-        await self._notify("ui/notifications/tool-result", self._result)
-        alive = await self._lives()
-        if self._bare:
-            self._check("starts-without-context", alive, "the View no longer answers")
-            self._check("capabilities-honoured", True)
-        else:
-            self._check("data-result", alive, "the View no longer answers")
-        if alive and not self._bare:  # else it would fail all of this, each after a wait
-            await self._try_wire()
-            await self._try_tools()
+        try:
+            await self._try_data()
+            if not self._bare:
+                await self._try_wire()
+                await self._try_tools()
+        except _NoLongerAnswersError:
+            pass
         torn_down = await self._ask("ui/resource-teardown", {"reason": "measured"})
         if not self._bare:
             self._check("teardown-answered", torn_down, "there was no answer")
@@ -192,15 +188,28 @@ class StrictHost:
             ):
                 self._check(id, True)
 
+    async def _try_data(self) -> None:
+        nothing: JsonObject = {}
+        some = dict(list(self._arguments.items())[:1])
+        for arguments in (nothing, some, nothing):
+            await self._notify("ui/notifications/tool-input-partial", {"arguments": arguments})
+        if not self._bare:
+            await self._tolerated("data-partial")
+        await self._notify("ui/notifications/tool-input", {"arguments": self._arguments})
+        await self._notify("ui/notifications/tool-result", self._result)
+        await self._tolerated("starts-without-context" if self._bare else "data-result")
+        if self._bare:
+            self._check("capabilities-honoured", True)
+
     async def _try_wire(self) -> None:
         ping = await self._ask("ping")
-        self._check("wire-ping", ping.get("result") == {}, _shown(ping))
+        await self._check_answer("wire-ping", ping.get("result") == {}, ping)
         if ping:
             text = await self._ask("ping", id="conform-id")
-            self._check("wire-string-ids", "result" in text, _shown(text))
+            await self._check_answer("wire-string-ids", "result" in text, text)
         unknown = await self._ask("conform/no-such-method", {})
         code = as_object(unknown.get("error")).get("code")
-        self._check("wire-unknown-method", code == METHOD_NOT_FOUND, _shown(unknown))
+        await self._check_answer("wire-unknown-method", code == METHOD_NOT_FOUND, unknown)
         await self._notify("conform/no-such-notification", {"value": 1})
         await self._notify("notifications/cancelled", {"requestId": 987654})
         await self._tolerated("wire-unknown-notification")
@@ -214,7 +223,15 @@ class StrictHost:
         await self._tolerated("context-changed")
 
     async def _tolerated(self, id: str) -> None:
-        self._check(id, await self._lives(), "the View no longer answers")
+        lives = await self._lives()
+        self._check(id, lives, "the View no longer answers")
+        if not lives:
+            raise _NoLongerAnswersError
+
+    async def _check_answer(self, id: str, holds: bool, answer: JsonObject) -> None:
+        self._check(id, holds, _shown(answer))
+        if not answer and not await self._lives():
+            raise _NoLongerAnswersError
 
     # --- its tools ---------------------------------------------------------------------------
 
@@ -237,26 +254,28 @@ class StrictHost:
         wrong += [f"{name} twice" for name, count in Counter(names).items() if count > 1]
         self._check("tools-valid", not wrong, "; ".join(wrong))
         unknown = await self._call("conform_no_such_tool", {})
-        self._check("tools-unknown", _failed(unknown), _shown(unknown))
+        await self._check_answer("tools-unknown", _failed(unknown), unknown)
         for tool, name in list(zip(tools, names, strict=True))[:_MAX_CALLED]:
-            if not _wrong(tool):
-                await self._try_tool(tool, name)
+            if not _wrong(tool) and not await self._try_tool(tool, name):
+                return  # the others would be waited for as long
         await self._check_announced(tools)
 
-    async def _try_tool(self, tool: JsonObject, name: str) -> None:
+    async def _try_tool(self, tool: JsonObject, name: str) -> bool:
+        """Whether it answers calls at all."""
         schema = as_object(tool.get("inputSchema"))
         if (unfitting := unfitting_arguments(schema)) is not None:
             answer = await self._call(name, unfitting)
             self._check("tools-arguments", _failed(answer), f"{name}: {_shown(answer)}")
+            if not answer:
+                return False
         read_only = as_object(tool.get("annotations")).get("readOnlyHint") is True
         if not read_only or (fitting := fitting_arguments(schema)) is None:
-            return
+            return True
         answer = await self._call(name, fitting)
-        result = as_object(answer.get("result"))
-        if "error" in answer or result.get("isError") is True:
-            return  # the arguments were made up
-        why = _wrong_result(tool, result)
-        self._check("tools-result", not why, f"{name}: {why or ''}")
+        if not _failed(answer):  # it may: the arguments were made up
+            why = _wrong_result(tool, as_object(answer.get("result"))) if answer else _shown(answer)
+            self._check("tools-result", not why, f"{name}: {why or ''}")
+        return bool(answer)
 
     async def _check_announced(self, before: list[JsonObject]) -> None:
         """Whether a list that has changed was announced, where the View says that it does so."""

@@ -335,7 +335,7 @@ class ViewsFixture:
         opener: Target = target
         if connected_server(target) is None:
             opener = ServerOpener(scripted(way_to(target), self._script), identity_of(target))
-        if isinstance(target, str | list | ServerOpener):  # else it is in this process, at once
+        if isinstance(given, str | list | ServerOpener):  # else it is in this process, at once
             await self._renderer.prepare()
         await host.add_server(name, opener)
         self._servers.append((target, name))
