@@ -229,7 +229,7 @@ class ClientViews:
     async def call(self, request: ClientRequest) -> bytes:
         """Call a tool of a View, or one of the fixed tools."""
         host, era, name = await self._host.ready(), request.era, request.name or ""
-        self._inputs.concerns(*host.servers)
+        request.servers.update(host.servers)
         task = era.task_wanted(request)
         if task is not None and era.answers_with_task(None) and not self._may_be_task(host, name):
             raise ProtocolError(METHOD_NOT_FOUND, f"Tool {name[:128]} cannot run as a task")

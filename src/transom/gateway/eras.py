@@ -116,8 +116,8 @@ class Era:
     """Whether lists may change because of a call."""
     has_streams = False
     """Whether a client gets only the notifications that it opened a stream for."""
-    asks_in_answers = False
-    """Whether a client is asked for input in the answer to its request."""
+    asks_in_answers: frozenset[str] = frozenset()
+    """The requests in whose answers a client is asked for input; none: it is sent requests."""
     opens_during_call = True
     """Whether a View opens while a call runs; else when it has ended, after rounds of input."""
     removed_methods: frozenset[str] = frozenset()
@@ -200,7 +200,7 @@ class _Stateless(Era):
     introduces_once = False
     lists_change = False
     has_streams = True
-    asks_in_answers = True
+    asks_in_answers = frozenset({"tools/call", "prompts/get", "resources/read"})
     opens_during_call = False
     removed_methods = frozenset(
         {
@@ -296,7 +296,7 @@ class Handles:
 class ClientRequest:
     """A request of the client, read once. What it does not name stays raw, and passes unchanged."""
 
-    __slots__ = ("envelope", "era", "id", "members", "meta", "method", "params")
+    __slots__ = ("envelope", "era", "id", "members", "meta", "method", "params", "servers")
 
     def __init__(self, request: wire.Request) -> None:
         self.id = request.id
@@ -313,6 +313,8 @@ class ClientRequest:
             self.meta[CAPABILITIES_KEY] = with_ui(self.meta[CAPABILITIES_KEY])
             self.members["_meta"] = wire.raw(self.meta)
             self.params = wire.encode(self.members)
+        self.servers: set[str] = set()
+        """The servers that work on it."""
 
     def _read_envelope(self) -> Members | None:
         meta = self.meta
@@ -380,11 +382,16 @@ class ClientRequest:
         """Whether its client knows the tasks of 2026-07-28."""
         return TASKS_EXTENSION in members(self.capabilities.get("extensions"))
 
+    @property
+    def may_require_input(self) -> bool:
+        """Whether it may be answered with a result that requires input."""
+        return self.method in self.era.asks_in_answers
+
     def replaced(self, **values: object) -> ClientRequest:
         """The same request with other params; None leaves one out."""
         changed = object.__new__(ClientRequest)
         changed.id, changed.method, changed.era = self.id, self.method, self.era
-        changed.meta, changed.envelope = self.meta, self.envelope
+        changed.meta, changed.envelope, changed.servers = self.meta, self.envelope, self.servers
         changed.members = {key: each for key, each in self.members.items() if key not in values}
         for key, value in values.items():
             if value is not None:

@@ -32,8 +32,6 @@ from transom.protocol import wire
 from transom.recent import Recent
 from transom.session import OnProgress, SentRequest
 
-_ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-"""The requests that may be answered with a result that requires input."""
 _CAPABILITIES: Final = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
@@ -50,7 +48,6 @@ class _Call:
     def __init__(self, request: ClientRequest) -> None:
         self.request = request
         self.can = request.capabilities
-        self.about: set[str] = set()
         self.questions: dict[str, tuple[dict[str, Any], asyncio.Future[bytes]]] = {}
         self.asked = asyncio.Event()
         self.work: asyncio.Future[bytes]
@@ -92,9 +89,7 @@ class Inputs:
     # --- rounds of input ---------------------------------------------------------------------
 
     async def run(self, request: ClientRequest, work: Callable[[], Awaitable[bytes]]) -> bytes:
-        """Work on a request; its result, or one that requires input."""
-        if not request.era.asks_in_answers or request.method not in _ASKING:
-            return await work()
+        """Work on a request that may require input; its result, or one that does."""
         call = self._waiting_for(request)
         if call is None:
             call = _Call(request)
@@ -114,12 +109,6 @@ class Inputs:
             raise
         finally:
             asked.cancel()
-
-    def concerns(self, *servers: str) -> None:
-        """Record which servers work on the current request."""
-        call = self._current.get()
-        if call is not None:
-            call.about.update(servers)
 
     def _waiting_for(self, request: ClientRequest) -> _Call | None:
         """The waiting call that this request continues."""
@@ -175,7 +164,7 @@ class Inputs:
         current = self._current.get()
         if current is not None and current in self._live:  # else it has ended
             return current if capability in current.can else None
-        found = (each for each in reversed(self._live) if server in each.about)
+        found = (each for each in reversed(self._live) if server in each.request.servers)
         return next((each for each in found if capability in each.can), None)
 
     def possible(self, capability: str, server: str | None = None) -> bool:

@@ -489,7 +489,7 @@ class Members:
 
         It is sent without waiting if the server is running, and has read earlier messages.
         """
-        self.inputs.concerns(member.name)
+        request.servers.add(member.name)
         await member.ready()
         relay = self.client.progress_relay(request)
         return await member.translator.forward(request, relay)

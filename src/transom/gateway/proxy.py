@@ -187,6 +187,8 @@ class Proxy:
         if unknown and request.method not in _FIRST_REQUESTS:
             await self._introduced()
         handler = self._handlers.get(request.method, self._members.forward_any)
+        if not request.may_require_input:
+            return await handler(request)
         return await self._inputs.run(request, lambda: handler(request))
 
     def handle_notification(self, notification: wire.Notification) -> None:
