@@ -334,6 +334,17 @@ def test_a_failed_test_leaves_what_is_known_of_its_views(run, pytester: pytest.P
     assert not (pytester.path / ".pytest_cache" / "d").exists()
 
 
+def test_a_failure_names_the_views_that_are_closed(run):
+    done = run("""
+        async def test_it(views):
+            view = await views.open(app=orders_view)
+            await view.close()
+            assert False
+    """)
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["View page-1 is closed: the test closed it. *"])
+
+
 def test_a_failure_shows_the_test_and_nothing_of_the_plugin(run):
     done = run("""
         def ask(view):

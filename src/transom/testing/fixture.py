@@ -503,10 +503,11 @@ def _wire_name(key: str) -> str:
 
 
 def _story(name: str, opened: OpenedView) -> list[str]:
-    """The last problems and requests of a View, which often say why a test failed."""
+    """That a View is closed, its last problems and requests: they often say why a test failed."""
+    closed = [] if opened.view.takes_calls else [str(opened.view.closed_error())]
     told = [f"View {name}: {_described(problem)}" for problem in opened.problems[-_SHOWN:]]
     sent = [f"View {name} sent {each.method} {each.params}"[:200] for each in opened.sent[-_SHOWN:]]
-    return told + sent
+    return closed + told + sent
 
 
 def _described(problem: ViewProblem) -> str:
