@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -435,7 +436,12 @@ async def test_a_page_that_leaves_to_reload_is_settled_when_it_is_back(stage: St
             await reloaded.view("orders-1")
 
 
-async def test_a_stage_that_is_closed_hangs_up_and_says_so() -> None:
+async def test_a_stage_that_is_closed_hangs_up_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    impatient = SimpleNamespace(**vars(asyncio))
+    impatient.sleep = lambda _: asyncio.sleep(0)
+    monkeypatch.setattr("uvicorn.server.asyncio", impatient)  # it closes sockets when it ends
     stage = Stage()
     async with StageServer(stage):
         page = await StagePage(stage).__aenter__()

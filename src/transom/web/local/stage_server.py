@@ -115,6 +115,7 @@ class StageServer:
 
     async def __aexit__(self, *_: object) -> None:
         self.stage.close()
+        await asyncio.sleep(0)  # its socket says so, before the web server ends it without a reason
         await self._resources.aclose()
 
     async def _listen(self) -> tuple[socket.socket, list[socket.socket]]:
