@@ -29,7 +29,7 @@ demo: ## watch an agent play music in a page; sets up all it needs
 
 quick: ## the tests without processes, load and agent frameworks: what to run at every save
 	@scripts/setup python node
-	@$(PYTEST) -n 4 --tier quick $(ARGS)
+	@$(PYTHON_IN_VENV) -m pytest -q --forks 6 --tier quick $(ARGS)
 
 test: ## lint, and every test but the nightly ones; with ARGS just those: ARGS="tests/host -k approval"
 	@scripts/setup python node servers chromium headless_shell redis

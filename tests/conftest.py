@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from tests.docs.promises import promises
 from tests.redis_server import RedisServer
 
-pytest_plugins = ["pytester", "tests.tiers"]
+pytest_plugins = ["pytester", "tests.forks", "tests.tiers"]
 
 # `nohup` ignores SIGHUP, and a shell ignores SIGINT for what it starts in the background: a child
 # process inherits that, and the commands respect it. Those that tests start end by any of them.
@@ -50,7 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup() -> None:
     """What is logged is not what a command said that an earlier test ran in this process."""
     for name in ("transom", "mcp"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
+        logger = logging.getLogger(name)
+        if logger.level:
+            logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,6 @@
 """What a fact of the official SDK is to us, and how to see that each has a test of ours."""
 
-import ast
+import re
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,17 +18,15 @@ class Fact(NamedTuple):
 
 
 @cache
-def tests_in(path: str) -> frozenset[str]:
-    """The names of the tests in a file."""
-    tree = ast.parse((ROOT / path).read_text())
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, kinds))
+def functions_in(path: Path) -> frozenset[str]:
+    """The names of the functions in a Python file, such as tests."""
+    return frozenset(re.findall(r"^ *(?:async )?def (\w+)", path.read_text(), re.MULTILINE))
 
 
 def without_test(test: str) -> bool:
     """Whether a test that is named is not there."""
     path, _, name = test.partition("::")
-    return not (ROOT / path).is_file() or name not in tests_in(path)
+    return not (ROOT / path).is_file() or name not in functions_in(ROOT / path)
 
 
 def numbering(ids: list[str], wanted: list[str]) -> list[str]:

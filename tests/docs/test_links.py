@@ -1,11 +1,12 @@
 """Every link in every page leads somewhere: files, headings, and the tests that hold a promise."""
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.contract.facts import functions_in
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -31,13 +32,6 @@ def anchors(page: Path) -> frozenset[str]:
         names.add(f"{name}-{found[name]}" if name in found else name)
         found[name] = found.get(name, 0) + 1
     return frozenset(names)
-
-
-@cache
-def functions_of(file: Path) -> frozenset[str]:
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    tree = ast.parse(file.read_text())
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, kinds))
 
 
 def links(page: Path) -> list[tuple[str, str]]:
@@ -86,7 +80,7 @@ def test_a_link_to_a_test_is_named_after_it(name: str, least: int) -> None:
     wrong = [
         f"{target}: {text}"
         for text, target in promises
-        if f"test_{re.sub('[ -]', '_', text)}" not in functions_of((DOCS / target).resolve())
+        if f"test_{re.sub('[ -]', '_', text)}" not in functions_in((DOCS / target).resolve())
     ]
     assert wrong == []
     assert len(promises) >= least

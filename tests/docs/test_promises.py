@@ -3,8 +3,8 @@
 import re
 from itertools import groupby
 
+from tests.contract.facts import functions_in
 from tests.docs.promises import ROOT, promises
-from tests.docs.test_links import functions_of
 
 PAGE = (ROOT / "docs" / "security.md").read_text()
 
@@ -16,7 +16,7 @@ def test_every_promise_has_a_test_and_every_test_is_there():
         f"{number}: {file.name}::{name}"
         for number, tests in found.items()
         for file, name in tests
-        if not file.exists() or name not in functions_of(file)
+        if not file.exists() or name not in functions_in(file)
     ]
     assert missing == []
 

@@ -12,6 +12,7 @@ from transom.host.views.view import View
 from transom.serving import listen, serve
 
 
+@pytest.mark.load  # Django is imported: a second
 async def test_a_page_of_somebody_who_signed_in_with_django_shows_a_view(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -317,6 +317,7 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
         WebViews(authenticate=lambda _: None, limits=UserLimits(max_share=share))
 
 
+@pytest.mark.load
 async def test_the_flood_of_one_user_waits_and_loses_nothing_and_another_user_does_not_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -482,6 +483,7 @@ async def test_a_call_whose_answer_needs_another_call_of_the_same_view_ends() ->
         assert [answer.content for answer in answers] == [[TextContent("done")]] * 3
 
 
+@pytest.mark.load
 async def test_pages_of_one_user_that_read_nothing_have_one_limit_together() -> None:
     limits = UserLimits(max_unread=50_000, max_share=1)
     async with (

@@ -1,0 +1,70 @@
+"""`--forks`: what a test did in a copy of the process is told as if it had run in it."""
+
+from typing import Protocol
+
+import pytest
+
+pytestmark = pytest.mark.processes
+
+
+class Run(Protocol):
+    def __call__(self, text: str, *words: str) -> pytest.RunResult: ...
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, request: pytest.FixtureRequest) -> Run:
+    pytester.makepyprojecttoml(
+        f"[tool.pytest.ini_options]\npythonpath = ['{request.config.rootpath}']"
+    )
+
+    def run(text: str, *words: str) -> pytest.RunResult:
+        pytester.makepyfile(text)
+        return pytester.runpytest_subprocess("-p", "tests.forks", "--forks", "3", *words)
+
+    return run
+
+
+def test_every_test_runs_once_and_failures_say_why(run: Run, pytester: pytest.Pytester) -> None:
+    result = run("""
+        import os, pytest
+        @pytest.mark.parametrize("n", range(100))
+        def test_one(n, tmp_path):
+            with open("ran", "a") as file:
+                file.write(f"{n}\\n")
+            (tmp_path / "mine").write_text("")
+            print(f"printed by {n}")
+            assert n != 57
+        @pytest.mark.skip(reason="not today")
+        def test_two(): pass
+        @pytest.fixture
+        def broken(): raise ValueError("no fixture")
+        def test_three(broken): pass
+    """)
+    result.assert_outcomes(passed=99, failed=1, skipped=1, errors=1)
+    result.stdout.fnmatch_lines(["*assert 57 != 57*", "printed by 57"])
+    assert "printed by 56" not in result.stdout.str()
+    ran = (pytester.path / "ran").read_text().split()
+    assert sorted(map(int, ran)) == list(range(100))
+
+
+def test_the_first_failure_ends_it_if_asked(run: Run) -> None:
+    result = run(
+        """
+        import pytest
+        @pytest.mark.parametrize("n", range(2000))
+        def test_it(n): assert n
+        """,
+        "-x",
+    )
+    assert result.parseoutcomes()["failed"] == 1
+    assert result.parseoutcomes().get("passed", 0) < 1999
+
+
+def test_a_test_that_ends_its_process_is_named(run: Run) -> None:
+    result = run("""
+        import os
+        def test_fine(): pass
+        def test_deadly(): os._exit(7)
+    """)
+    assert result.ret == 3
+    result.stdout.fnmatch_lines(["*::test_deadly ended its process (7)*"])
