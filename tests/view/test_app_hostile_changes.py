@@ -82,7 +82,9 @@ async def test_a_listener_of_changes_that_never_comes_to_an_end_is_stopped_and_t
 
     async with surviving(app) as (host, errors):
         app.register_tool("loop", lambda: "x", description="")
-        assert any(isinstance(error, RecursionError) for error in errors)
+        # Where the stack ends is chance: in the listener, or while the definition is encoded.
+        (error,) = errors
+        assert isinstance(error.__cause__ or error, RecursionError)
         assert await host.list_changes() == 1
         assert await host.names() == ["fine", "loop"]
 
