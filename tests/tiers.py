@@ -1,9 +1,10 @@
 """Which tests `make quick`, `make test` and `make nightly` run: `--tier`, and three markers.
 
 A test that starts a process (a server, a browser, Redis, Node) is marked `processes`, or uses a
-fixture that starts one; one that is about masses (sizes, floods, random input) is marked `load`.
-All others are the quick tier, except those of the agent frameworks, which take as long to import as
-the rest of it takes to run. A test of the quick tier that starts a process after all fails.
+fixture that starts one; one that is about masses (sizes, floods, random input), or needs much else
+(logins at authorization servers, pytest within pytest), is marked `load`. All others are the quick
+tier, except those of the agent frameworks, which take as long to import as the rest of it takes to
+run. A test of the quick tier that starts a process after all fails.
 """
 
 import re

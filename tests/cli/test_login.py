@@ -25,6 +25,8 @@ from transom.connections import login
 from transom.errors import TransomError, UsageError
 from transom.web.local import renderers
 
+pytestmark = pytest.mark.load  # authorization servers and logins: many requests
+
 
 @pytest.fixture(autouse=True)
 def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:

@@ -46,6 +46,8 @@ from transom.connections.targets import RemoteServer
 from transom.errors import NotConnected, ProtocolError, TransomError, UsageError
 from transom.host.host import Host
 
+pytestmark = pytest.mark.load  # authorization servers and logins: many requests
+
 
 @pytest.fixture(autouse=True)
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -27,6 +27,8 @@ from transom.gateway.configuration.config import ServerConfig
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 
+pytestmark = pytest.mark.load  # authorization servers and logins: many requests
+
 
 @pytest.fixture(autouse=True)
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -25,6 +25,8 @@ from transom import App, ToolError
 from transom.server import Views
 from transom.testing import Call, assert_contract, contract_tests, make_model
 
+pytestmark = pytest.mark.load  # each test runs pytest
+
 ORDERS = "ui://orders/list.html"
 
 def orders_view():
