@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-_PART = 16  # so many tests, one after the other, are one process's: they share what is prepared
+_MOST = 16  # so many tests, one after the other, are one process's: they share what is prepared
 _MAKING = get_context("fork")
 
 
@@ -72,6 +72,7 @@ class Fork:
 
     def __init__(self, session: pytest.Session, number: int, taken: Any) -> None:
         self._session = session
+        self._share = 4 * session.config.getoption("--forks")
         self._taken = taken  # so many tests have been given to processes
         self._folder = session.config._tmp_path_factory.getbasetemp() / f"fork-{number}"  # pyright: ignore[reportAttributeAccessIssue]
         self._made: list[object] = []  # reports of the current test
@@ -109,8 +110,10 @@ class Fork:
     def _next_part(self) -> range:
         with self._taken.get_lock():
             start: int = self._taken.value
-            end = self._taken.value = min(start + _PART, len(self._session.items))
-        return range(start, end)
+            left = len(self._session.items) - start
+            size = min(_MOST, -(-left // self._share))  # less and less, so that all end together
+            self._taken.value += size
+        return range(start, start + size)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         config = self._session.config

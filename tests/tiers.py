@@ -18,7 +18,7 @@ from _pytest.mark.structures import ParameterSet
 
 _LEFT_OUT = {"quick": ("processes", "load", "nightly"), "test": ("nightly",), "nightly": ()}
 _MARKED_FILE = re.compile(r"^pytestmark = .*\bmark\.(processes|load|nightly)\b", re.MULTILINE)
-_FRAMEWORKS = Path(__file__).with_name("agents")
+_FRAMEWORKS = {Path(__file__).with_name(name) for name in ("agents", "evals")}
 STARTING_FIXTURES = {"launch", "node", "shared_redis"}
 _STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn", "os.system"}
 _OF_CTYPES = {"ldconfig", "gcc", "ld", "objdump"}  # what Python itself runs to find a C library
@@ -47,7 +47,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.getoption("--tier") != "quick":
         return None
     marked = collection_path.suffix == ".py" and _MARKED_FILE.search(collection_path.read_text())
-    return True if marked or collection_path == _FRAMEWORKS else None
+    return True if marked or collection_path in _FRAMEWORKS else None
 
 
 @pytest.hookimpl(tryfirst=True)
