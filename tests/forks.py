@@ -5,6 +5,7 @@ their own: a quarter of what the quick tier needed. Its tests start no process a
 so they can run in copies of the process that has collected them.
 """
 
+import gc
 import os
 from ctypes import c_int
 from multiprocessing import get_context
@@ -84,6 +85,7 @@ class Fork:
 
     def _run(self) -> None:
         config: Any = self._session.config
+        gc.set_threshold(20_000)  # there is memory enough, and each collection takes a while
         self._folder.mkdir()
         config._tmp_path_factory._basetemp = self._folder
         config.pluginmanager.unregister(name="terminalreporter")
