@@ -139,7 +139,7 @@ async def bare(renderer: HeadlessRenderer) -> AsyncIterator[Call]:
 # --- ours ------------------------------------------------------------------------------------
 
 
-class Shown(NamedTuple):
+class BrowserHost(NamedTuple):
     """A Host whose Views are in Chromium."""
 
     host: Host
@@ -154,7 +154,7 @@ class Shown(NamedTuple):
 
 
 @asynccontextmanager
-async def shown() -> AsyncIterator[Shown]:
+async def shown() -> AsyncIterator[BrowserHost]:
     """A server, its Host, and a browser that has started."""
     views = Views()
     page = views.add(URI, html=PAGES / "view.html")
@@ -173,7 +173,7 @@ async def shown() -> AsyncIterator[Shown]:
         open_timeout=60,
     ) as host:
         await host.add_server("bench", MCPServer("bench", extensions=[views]))
-        made = Shown(host, renderer)
+        made = BrowserHost(host, renderer)
         view = await made.open()  # the browser starts here
         await view.close()
         yield made

@@ -198,8 +198,8 @@ def _imports_below(node: ast.AST, module: str, *, at_once: bool) -> Iterator[Imp
                 for arg in args:
                     if isinstance(arg, ast.Constant):
                         yield Import(str(arg.value), child.lineno, at_once)
-            case ast.arguments() | ast.Constant() | ast.Name():
-                pass  # most of a tree, and nothing is imported in them
+            case ast.arg() | ast.Constant() | ast.Name():
+                pass  # most of a tree, and nothing can be imported in them
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 yield from _imports_below(child, module, at_once=False)
             case ast.If(test=test) if "TYPE_CHECKING" in ast.unparse(test):

@@ -42,7 +42,7 @@ def test_the_messages_on_the_page_are_those_that_people_can_meet() -> None:
         return any(map(quoted.search, texts))
 
     assert len(MESSAGES) > 40
-    assert [each for each in MESSAGES if not is_said(each)] == list(OF_THE_SYSTEM)
+    assert {each for each in MESSAGES if not is_said(each)} == OF_THE_SYSTEM
 
 
 def test_every_variable_that_is_read_is_in_the_table() -> None:
