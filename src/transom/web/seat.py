@@ -35,10 +35,10 @@ from transom.host.views.renderers import Turn
 from transom.host.views.ui_resource import UIResource
 from transom.host.views.view import View
 from transom.json_values import clean
-from transom.types import EmbeddedResource, ResourceContents, ToolResult
+from transom.types import DisplayMode, EmbeddedResource, ResourceContents, ToolResult
 from transom.web.cards import BY_USER, MAX_TITLE, GoneView
 from transom.web.earlier_views import EarlierViews, describe_call
-from transom.web.stage import DisplayMode, Stage
+from transom.web.stage import Stage
 from transom.web.view_storage import ViewStorage
 
 SaveFile = Callable[[str, bytes], Awaitable[None]]

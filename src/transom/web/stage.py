@@ -32,6 +32,7 @@ from transom.types import (
     ContainerDimensions,
     DeviceCapabilities,
     DisabledTool,
+    DisplayMode,
     SafeAreaInsets,
     Tool,
 )
@@ -61,8 +62,6 @@ _TAKEN = "The user has taken control of View {}: they have to give it back on th
 TAKEN_OVER = "another page took over"
 ENDED = "the program has ended"
 """Why a link to a page ended, as `stage.ts` knows it."""
-
-DisplayMode = Literal["inline", "fullscreen", "pip"]
 
 
 class Wish(StrEnum):
