@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-_MOST = 16  # so many tests, one after the other, are one process's: they share what is prepared
 _MAKING = get_context("fork")
 
 
@@ -110,12 +109,15 @@ class Fork:
         os._exit(0)  # what ends with a process of pytest, such as its summary, is the other's
 
     def _next_part(self) -> range:
+        """The next tests of one file, which may share what they need; towards the end, fewer."""
+        items = self._session.items
         with self._taken.get_lock():
             start: int = self._taken.value
-            left = len(self._session.items) - start
-            size = min(_MOST, -(-left // self._share))  # less and less, so that all end together
-            self._taken.value += size
-        return range(start, start + size)
+            end = start + -(-(len(items) - start) // self._share)
+            while end > start and items[end - 1].path != items[start].path:
+                end -= 1
+            self._taken.value = end
+        return range(start, end)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         config = self._session.config
