@@ -4,7 +4,7 @@
 ARGS ?=
 PYTHON_IN_VENV := .venv/bin/python
 SCRIPTS := "js/**/*.{ts,mjs,json,md}" eslint.config.mjs
-PYTEST := $(PYTHON_IN_VENV) -m pytest -q --dist worksteal
+PYTEST := $(PYTHON_IN_VENV) -m pytest -q
 
 # A PYTHON given by the user chooses the interpreter that the virtual environment is made from.
 export PYTHON
@@ -29,7 +29,7 @@ demo: ## watch an agent play music in a page; sets up all it needs
 
 quick: ## the tests without processes, load and agent frameworks: what to run at every save
 	@scripts/setup python node
-	@$(PYTHON_IN_VENV) -m pytest -q --forks 6 --tier quick $(ARGS)
+	@$(PYTEST) --forks 6 --tier quick $(ARGS)
 
 test: ## lint, and every test but the nightly ones; with ARGS just those: ARGS="tests/host -k approval"
 	@scripts/setup python node servers chromium headless_shell redis
@@ -92,7 +92,7 @@ soak: ## an hour of faults in real processes, gateways and a fleet: memory must 
 
 faults: ## every fault of client, server, browser, worker and Redis at every step of a call (make test runs some)
 	@scripts/setup
-	@$(PYTEST) -n 2 --tier nightly tests/gateway/test_fault_matrix.py tests/web/test_fleet_faults.py $(ARGS)
+	@$(PYTEST) --forks 2 --tier nightly tests/gateway/test_fault_matrix.py tests/web/test_fleet_faults.py $(ARGS)
 
 fuzz: ## coverage-guided fuzzing of untrusted input, ten minutes for each target
 	@scripts/setup python

@@ -31,7 +31,7 @@ FIRST = "test_the_model_sees_what_the_user_selects"
 # As a stranger has it: without our settings, and without what else is installed for our tests.
 PYTEST = [
     *(sys.executable, "-m", "pytest", "-q", "-c", os.devnull),
-    *("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:xdist", "-p", "no:timeout"),
+    *("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:timeout"),
 ]
 
 

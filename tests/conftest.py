@@ -1,5 +1,4 @@
 import asyncio
-import fcntl
 import gc
 import logging
 import os
@@ -154,19 +153,11 @@ def redis_url(shared_redis: RedisServer) -> str:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """What is imported and collected stays: no garbage collection looks at it, now or later.
-
-    One worker goes first: what it compiles, the others only read.
-    """
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays: no garbage collection looks at it, now or later."""
     gc.disable()
     try:
-        with (session.config.rootpath / "pyproject.toml").open() as first:
-            try:
-                fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                fcntl.flock(first, fcntl.LOCK_SH)
-            return (yield)
+        return (yield)
     finally:
         gc.freeze()
         gc.enable()
@@ -194,17 +185,7 @@ def _may_take(item: pytest.Item) -> float:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # xdist begins with an equal part for each worker. In each, what takes longest comes first, so
-    # that nobody waits for it at the end.
-    workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
-    longest = sorted((item for item in items if _may_take(item)), key=_may_take, reverse=True)
-    others = [item for item in items if not _may_take(item)]
-    part = len(others) // workers + 1
-    items[:] = [
-        item
-        for n in range(workers)
-        for item in (*longest[n::workers], *others[n * part : (n + 1) * part])
-    ]
+    items.sort(key=_may_take, reverse=True)  # so that nobody waits for the longest at the end
     if number := config.getoption("--promise"):
         wanted = promises()[number]
         items[:] = [

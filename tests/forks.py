@@ -1,8 +1,8 @@
 """`--forks N`: N processes run the tests that one process has collected.
 
-The workers of xdist import and collect everything again, and send each report through messages of
-their own: a quarter of what the quick tier needed. Its tests start no process and leave no thread,
-so they can run in copies of the process that has collected them.
+The workers of xdist would import and collect everything again, and send each report through
+messages of their own: a quarter of what the quick tier needs. Collecting starts no process and no
+thread, so the tests can run in copies of the process that has collected them.
 """
 
 import gc
@@ -10,6 +10,7 @@ import os
 from ctypes import c_int
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -67,6 +68,16 @@ def _pass_on_reports(session: pytest.Session, forks: "dict[Connection, Fork]") -
                 raise session.Interrupted(session.shouldstop)
 
 
+def _print_elsewhere(capturing: Any) -> None:
+    """What this process prints goes to files of its own. The streams stay: others know them."""
+    capturing.suspend_global_capture()
+    for capture in (capturing._global_capturing.out, capturing._global_capturing.err):
+        if capture is not None:  # as with --capture=no
+            with TemporaryFile() as own:
+                os.dup2(own.fileno(), capture.tmpfile.fileno(), inheritable=False)
+    capturing.resume_global_capture()
+
+
 class Fork:
     """A copy of this process, which runs a share of the tests."""
 
@@ -89,9 +100,7 @@ class Fork:
         config._tmp_path_factory._basetemp = self._folder
         config.pluginmanager.unregister(name="terminalreporter")
         config.pluginmanager.register(self)
-        capturing = config.pluginmanager.getplugin("capturemanager")
-        capturing.stop_global_capturing()  # what is printed went to a file that all would share
-        capturing.start_global_capturing()
+        _print_elsewhere(config.pluginmanager.getplugin("capturemanager"))
         items = self._session.items
         part = self._next_part()
         while part:

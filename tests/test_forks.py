@@ -47,6 +47,19 @@ def test_every_test_runs_once_and_failures_say_why(run: Run, pytester: pytest.Py
     assert sorted(map(int, ran)) == list(range(100))
 
 
+def test_a_stream_from_before_the_copy_is_still_good(run: Run) -> None:
+    result = run("""
+        import sys
+        ERRORS = sys.stderr  # as the default value of an argument has it
+        def test_one():
+            print("printed by one", file=ERRORS)
+            assert 0
+        def test_two(): ERRORS.fileno()
+    """)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["printed by one"])
+
+
 def test_the_first_failure_ends_it_if_asked(run: Run) -> None:
     result = run(
         """
