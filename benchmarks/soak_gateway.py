@@ -776,27 +776,23 @@ async def _disturbed(
     chance: random.Random,
     say: Callable[[str], object],
 ) -> None:
+    until = time.perf_counter() + seconds
+
     async def disturb() -> None:
-        while True:
-            await asyncio.sleep(fault_every * (0.5 + chance.random()))
+        while (pause := fault_every * (0.5 + chance.random())) < until - time.perf_counter():
+            await asyncio.sleep(pause)
             if chance.random() < 0.25:
                 await run.traffic.burst()
                 run.tally.faults["bursts"] += 1
             elif (what := await run.faults.one(chance)) is not None:
                 run.tally.faults[what] += 1
 
-    disturbing = asyncio.create_task(disturb())
-    until = time.perf_counter() + seconds
-    try:
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(disturb())
         while (left := until - time.perf_counter()) > 0:
             await asyncio.sleep(min(10.0, left))
             run.tally.samples.append(run.sample())
             say(run.tally.line())
-            if disturbing.done():
-                disturbing.result()
-    finally:
-        disturbing.cancel()
-        await asyncio.gather(disturbing, return_exceptions=True)
 
 
 def main() -> int:

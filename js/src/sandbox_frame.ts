@@ -6,6 +6,8 @@ export const SANDBOX_PATH = "/transom-view"; // `transom.web.asgi` knows it
 export const NOT_PRESSED: Pressed = { isRecent: false, isLast: false };
 
 const AGAIN = 1000; // milliseconds until something else than the sandbox is loaded again
+const AGAIN_FOR = 10_000; // milliseconds; less than a host waits for a View
+const ANYTHING_WITHIN = 60_000; // milliseconds that a busy browser has to load anything at all
 const GUARD_WITHIN = 300; // milliseconds that a guard has to answer
 
 export class SandboxFrame {
@@ -14,6 +16,8 @@ export class SandboxFrame {
   loads = 0;
   readonly #address: SandboxAddress;
   #tries = 0;
+  #until = Infinity;
+  #onMissing = (): void => undefined;
 
   constructor(address: SandboxAddress) {
     this.#address = address;
@@ -23,7 +27,9 @@ export class SandboxFrame {
       if (this.loads > 0) return;
       frame.style.visibility = "hidden"; // an error page of the browser, maybe for a moment only
       setTimeout(() => {
-        if (frame.isConnected && this.loads === 0) this.load();
+        if (!this.#isMissing) return;
+        if (performance.now() < this.#until) this.load();
+        else this.#onMissing();
       }, AGAIN);
     });
     this.load();
@@ -34,6 +40,20 @@ export class SandboxFrame {
     const inside = new URLSearchParams({ src: `${origin}${SANDBOX_PATH}?${number}`, allow });
     this.#tries += 1;
     this.element.src = `${guard}${SANDBOX_PATH}?${this.#tries}#${inside}`;
+  }
+
+  /** From now on there is a limit to how long the sandbox may take; `onMissing` is called then. */
+  expect(onMissing: () => void): void {
+    this.loads = 0;
+    this.#until = performance.now() + AGAIN_FOR;
+    this.#onMissing = onMissing;
+    setTimeout(() => {
+      if (this.#isMissing) onMissing();
+    }, ANYTHING_WITHIN);
+  }
+
+  get #isMissing(): boolean {
+    return this.element.isConnected && this.loads === 0;
   }
 
   /** The sandbox has said that it is ready. */

@@ -44,7 +44,6 @@ const MODES: readonly string[] = ["inline", "fullscreen", "pip"];
 const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
 const MAX_REPORTS = 100; // of one View; the host keeps no more of them
-const SANDBOX_WITHIN = 12_000; // less than a host waits for a View
 const COOKIES = "If no View does, delete the cookies of its domain: they may be too many";
 const FILLED_WITHIN = 2000; // milliseconds that a sandbox which was there before has to show the View
 const EMPTY_FOR = 500; // milliseconds that a sandbox without the View in it is not just being loaded
@@ -220,15 +219,15 @@ export class View extends HTMLElement {
     this.#showFacts(mounted);
     this.setMarks({ pinned: false, grants: [], leftOut: "" });
     if (sandbox.loads > 0) this.#fillPrepared(mounted);
-    else this.#expectSandbox();
+    else this.#expect(sandbox);
   }
 
-  #expectSandbox(): void {
+  #expect(sandbox: SandboxFrame): void {
     const { origin, key: view } = this;
-    this.#loading = setTimeout(() => {
+    sandbox.expect(() => {
       const reason = `${origin} did not load in the browser. ${COOKIES}`;
       this.agent.notify({ do: "broken", view, reason, value: true });
-    }, SANDBOX_WITHIN);
+    });
   }
 
   #begin(label: ViewLabel, around: ViewSurroundings, state: string): void {
@@ -591,7 +590,7 @@ export class View extends HTMLElement {
     this.#loading = setTimeout(() => {
       this.look();
       if (mounted.isFilled) return;
-      this.#expectSandbox();
+      this.#expect(mounted.sandbox);
       mounted.sandbox.load();
     }, FILLED_WITHIN);
   }

@@ -196,6 +196,24 @@ def failure(user: User, view_id: str) -> Any:
     return user.page.locator(f"#view-{view_id}[data-state=failed]")
 
 
+async def test_a_view_that_a_busy_browser_takes_long_to_load_is_shown(browser: Chromium) -> None:
+    loading = asyncio.Event()
+
+    async def load(route: Route) -> None:
+        await loading.wait()
+        await route.continue_()
+
+    async with browser.user() as user, hosted(renderer := user.renderer(), COUNT) as host:
+        await user.context.clock.install()
+        await user.context.route("**/transom-view?*", load)
+        opening = asyncio.create_task(host.call_tool("show"))
+        await renderer.stage.wait_for_page()
+        await user.page.locator("[id=view-tests-1]").wait_for()
+        await user.page.clock.run_for(40_000)
+        loading.set()
+        assert (await opening).meta["transom/view"]["state"] == "live"
+
+
 async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_tried_again(
     browser: Chromium,
 ) -> None:
