@@ -95,8 +95,7 @@ faults: ## every fault of client, server, browser, worker and Redis at every ste
 	@$(PYTEST) --forks 2 --tier nightly tests/gateway/test_fault_matrix.py tests/web/test_fleet_faults.py $(ARGS)
 
 fuzz: ## coverage-guided fuzzing of untrusted input, ten minutes for each target
-	@scripts/setup python
-	@$(PYTHON_IN_VENV) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --group fuzz
+	@scripts/setup fuzz
 	@$(PYTHON_IN_VENV) -m tests.fuzz.guided $(ARGS)
 
 compat: ## show the official example servers' Views in Chromium and write docs/compatibility.md

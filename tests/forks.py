@@ -7,13 +7,16 @@ thread, so the tests can run in copies of the process that has collected them.
 
 import gc
 import os
+import sys
 from ctypes import c_int
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from tempfile import TemporaryFile
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from _pytest._io import TerminalWriter
 
 _MAKING = get_context("fork")
 
@@ -98,9 +101,11 @@ class Fork:
         gc.set_threshold(20_000)  # there is memory enough, and each collection takes a while
         self._folder.mkdir()
         config._tmp_path_factory._basetemp = self._folder
-        config.pluginmanager.unregister(name="terminalreporter")
-        config.pluginmanager.register(self)
-        _print_elsewhere(config.pluginmanager.getplugin("capturemanager"))
+        plugins = config.pluginmanager
+        _print_elsewhere(plugins.getplugin("capturemanager"))
+        plugins.unregister(name="terminalreporter")
+        plugins.register(SimpleNamespace(_tw=TerminalWriter(sys.stderr)), "terminalreporter")
+        plugins.register(self)
         items = self._session.items
         part = self._next_part()
         while part:

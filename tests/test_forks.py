@@ -60,6 +60,18 @@ def test_a_stream_from_before_the_copy_is_still_good(run: Run) -> None:
     result.stdout.fnmatch_lines(["printed by one"])
 
 
+def test_a_test_that_takes_too_long_says_so(run: Run) -> None:
+    result = run("""
+        import pytest, threading
+        @pytest.mark.timeout(1, method="signal")
+        def test_it():
+            threading.Thread(target=threading.Event().wait, daemon=True).start()
+            threading.Event().wait()
+    """)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*Timeout (>1.0s)*", "*Stack of Thread*"])
+
+
 def test_the_first_failure_ends_it_if_asked(run: Run) -> None:
     result = run(
         """

@@ -169,16 +169,16 @@ async def test_mistakes_in_pages_are_named(tmp_path: Path):
     # One that never connects is waited for; the others need a browser, which may start slowly.
     limits = {"no_connect": "5"}
     behind = ["--headless", "--", *server.split()]
-    texts = await asyncio.gather(
+    texts = [  # one after the other: several browsers at once may take longer than the limits
         *[
-            printed(
+            await printed(
                 tmp_path, "open", server, tool, "--headless", "--timeout", limits.get(tool, "50")
             )
             for tool in tools
         ],
-        printed(tmp_path, "check", server, "--browser", "--ignore", "A2", "--timeout", "50"),
-        answered(tmp_path, behind, ["syntax_error", "blocked_fetch"], first="show_orders"),
-    )
+        await printed(tmp_path, "check", server, "--browser", "--ignore", "A2", "--timeout", "50"),
+        await answered(tmp_path, behind, ["syntax_error", "blocked_fetch"], first="show_orders"),
+    ]
     compare("pages", texts, tmp_path, server)
 
 
