@@ -79,7 +79,7 @@ async def driven(
             return "shown"
 
     policy = policy or Policy.trusting()
-    async with Host(renderer=renderer, policy=policy, audit=None) as host:
+    async with Host(renderer=renderer, policy=policy, open_timeout=60, audit=None) as host:
         await host.add_server("tests", MCPServer("tests", extensions=[views]))
         opened: list[Driven] = []
         for number in range(max(1, len(bodies))):

@@ -65,7 +65,7 @@ def server(script: str = "") -> tuple[MCPServer, list[str]]:
 @asynccontextmanager
 async def hosted(renderer: Any, script: str = "", **options: Any) -> AsyncIterator[Host]:
     """A host with that server, its Views on that renderer."""
-    options = {"policy": Policy.trusting(), "open_timeout": 40, **options}
+    options = {"policy": Policy.trusting(), "open_timeout": 60, **options}
     async with Host(renderer=renderer, audit=None, **options) as host:
         made, host.noted = server(script)  # type: ignore[attr-defined]
         await host.add_server("tests", made)

@@ -156,7 +156,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 async def test_official_views_are_where_they_were_after_a_reload_and_a_new_browser_and_gateway(
     folder: Path,
 ) -> None:
