@@ -210,6 +210,22 @@ async def test_surroundings_are_told_to_every_host(theatre: Theatre) -> None:
         assert [await changed.get(), await changed.get()] == ["dark", "dark"]
 
 
+async def test_what_the_program_sets_goes_before_the_surroundings(theatre: Theatre) -> None:
+    async with theatre.host() as host:
+        host.set_context(theme="dark", locale="de")
+        app = theatre.browser.apps[await key_of(await play(host))]
+        changed: asyncio.Queue[Any] = asyncio.Queue()
+        app.on_host_context_changed(changed.put_nowait)
+        await theatre.browser.page.tell(
+            do="surroundings", value={"theme": "light", "locale": "en", "timeZone": "UTC"}
+        )
+        assert (await changed.get()).time_zone == "UTC"
+        assert app.host_context is not None
+        assert (app.host_context.theme, app.host_context.locale) == ("dark", "de")
+        host.set_context(theme=None)
+        assert (await changed.get()).theme == "light"
+
+
 async def test_a_host_that_comes_later_knows_the_surroundings(theatre: Theatre) -> None:
     async with theatre.host() as one:
         await play(one)
@@ -336,7 +352,7 @@ async def test_a_host_that_is_closed_takes_its_own_views_along_and_is_forgotten(
         assert len(theatre.renderer._local._seats) == 1
         await theatre.browser.page.until(lambda page: gone not in page.views)
         told: list[Any] = []
-        goes.set_context = lambda **changes: told.append(changes)  # type: ignore[method-assign]
+        goes.set_surroundings = lambda **changes: told.append(changes)  # type: ignore[method-assign]
         key = await key_of(kept)
         await theatre.browser.page.tell(do="surroundings", value={"theme": "dark"})
         assert await key_of(kept) == key  # in order: what came before has been dealt with

@@ -49,15 +49,15 @@ from transom.host.tools.surface import Change, Entry, Naming, Surface
 from transom.host.tools.tool_list import ToolList
 from transom.host.tools.tool_names import SEPARATOR, owner_of
 from transom.host.tools.tool_texts import mark_untrusted, without_our_meta
-from transom.host.views.bridge import Bridge, OutgoingCall, set_context_while_open
+from transom.host.views.bridge import Bridge, OutgoingCall
 from transom.host.views.driver import DrivenViews
-from transom.host.views.liveness import BUSY, GONE, LIVE, ViewState
+from transom.host.views.liveness import GONE, ViewState
 from transom.host.views.model_context import ModelContext
 from transom.host.views.pinning import answer_pin_request
 from transom.host.views.renderers import Renderer
 from transom.host.views.tasks import MAX_TASKS, TaskServers, owned_task, parse_task_id
 from transom.host.views.view import View, ViewEnvironment
-from transom.host.views.view_context import ViewContext
+from transom.host.views.view_context import SharedContext
 from transom.host.views.view_problems import record_problem
 from transom.host.views.view_settings import Opening, Reuse, ViewSettings
 from transom.host.written_calls import WrittenCalls
@@ -239,7 +239,7 @@ class Host(ToolHost):
             stale=self._stale,
             pulled=self._pulled,
             host_info=info or Implementation("transom", __version__),
-            context=HostContext.from_wire(ViewContext(context).values),
+            context=SharedContext(context),
             fresh=fresh,
             open_timeout=open_timeout,
             max_page_bytes=max_page_bytes,
@@ -685,13 +685,11 @@ class Host(ToolHost):
         Raises:
             msgspec.ValidationError: a value is invalid.
         """
-        now = ViewContext(self._environment.context)
-        now.change(changes)
-        self._environment.context = HostContext.from_wire(now.values)
-        shown = LIVE, BUSY, GONE, ViewState.OPENING, ViewState.WAITING
-        for view in self._views.values():
-            if view.bridge is not None and view.state in shown:
-                self._background.start(set_context_while_open(view.bridge, changes))
+        self._views.set_context(changes)
+
+    def set_surroundings(self, **changes: Any) -> None:
+        """As `set_context`, where it sets nothing: what a renderer's page says of its user."""
+        self._views.set_context(changes, by_page=True)
 
     def model_context(self) -> list[ModelContext]:
         """The last context that each open View sent for the model, the oldest first."""

@@ -22,6 +22,7 @@ from transom.errors import ConnectionClosed, InvalidResult, Refused, TransomErro
 from transom.host.asking.grants import GivenGrant
 from transom.host.server_tools import ServerTools
 from transom.host.tools.tool_names import names_nothing, resource_name, view_stem
+from transom.host.views.bridge import set_context_while_open
 from transom.host.views.liveness import BUSY, GONE, LIVE, ViewState
 from transom.host.views.renderers import Renderer
 from transom.host.views.settling import wait_settled
@@ -195,6 +196,13 @@ class OpenViews(Mapping[str, View]):
         while len(self._closed) > _MAX_CLOSED or self._closed_bytes > _MAX_CLOSED_BYTES:
             _, oldest = self._closed.popitem(last=False)
             self._closed_bytes -= oldest.size
+
+    def set_context(self, changes: Mapping[str, Any], *, by_page: bool = False) -> None:
+        """Change the context of all Views, as `Host.set_context` or `Host.set_surroundings`."""
+        changed = self._environment.context.change(changes, by_page=by_page)
+        for view in self.values():
+            if view.bridge is not None and view.state in (*USABLE, GONE):
+                self._background.start(set_context_while_open(view.bridge, changed))
 
     # --- records -----------------------------------------------------------------------------
 

@@ -218,7 +218,7 @@ class Seat:
         modes = ["inline", "fullscreen", "pip"]
         host.set_context(displayMode="inline", availableDisplayModes=modes)
         for stage in self._pages.stages:
-            host.set_context(**stage.surroundings)
+            host.set_surroundings(**stage.surroundings)
         if not host.on_open_link:
             host.on_open_link = self._open_link
         if not host.on_download_file:
@@ -255,10 +255,10 @@ class Seat:
         if earlier is not None:
             await earlier.aclose()
 
-    def set_context(self, changes: dict[str, Any]) -> None:
+    def set_surroundings(self, changes: dict[str, Any]) -> None:
         """Send all Views what the page knows about its user."""
         if self._host is not None:
-            self._host.set_context(**changes)
+            self._host.set_surroundings(**changes)
 
     def set_view_context(self, key: str, changes: dict[str, Any]) -> None:
         """Send a View how it is shown now."""

@@ -61,6 +61,7 @@ from transom.host.views.renderers import NoPlace, Renderer, TakesScreenshots, tu
 from transom.host.views.shown_calls import ShownCalls
 from transom.host.views.tasks import TaskServers, owned_task
 from transom.host.views.ui_resource import load_ui_resource
+from transom.host.views.view_context import SharedContext
 from transom.host.views.view_origin import ViewOrigin
 from transom.host.views.view_server import ViewServer
 from transom.host.views.view_tools import KnownTools, describe_left_out
@@ -69,7 +70,6 @@ from transom.protocol.messages import ModelContextParams, TaskRequest, ToolOutco
 from transom.traffic import TrafficListener, observe
 from transom.types import (
     DisabledTool,
-    HostContext,
     Implementation,
     Task,
     TextContent,
@@ -98,7 +98,7 @@ class ViewEnvironment:
     pulled: set[Refresh]
     """Lists with lazy schemas, which are fetched again at each listing."""
     host_info: Implementation
-    context: HostContext
+    context: SharedContext
     fresh: bool
     """Whether each listing for a model lists every View again."""
     open_timeout: float
@@ -652,7 +652,9 @@ class View(CallsTools):
         bridge = self._bridge = Bridge(
             channel,
             host_info=env.host_info,
-            context=msgspec.structs.replace(env.context, tool_info=ToolInfo(tool=origin.tool)),
+            context=msgspec.structs.replace(
+                env.context.value, tool_info=ToolInfo(tool=origin.tool)
+            ),
             upstream=view_server,
             limits=env.limits,
             offers=env.approvals.offers,

@@ -6,6 +6,7 @@
    notification of their own: the protocol has no other way to remove a key, Transom's Views
    understand null, and a View that refuses null still gets the changed keys.
 3. Until the View has sent `ui/initialize` nothing is sent: the answer will contain all of it.
+4. What the program sets goes before what a page that shows Views says of its user.
 """
 
 from __future__ import annotations
@@ -21,6 +22,33 @@ _WIRE_NAMES = {f.name: f.encode_name for f in msgspec.structs.fields(HostContext
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
+def _wire_name(name: str) -> str:
+    return _WIRE_NAMES.get(name, name)
+
+
+class SharedContext:
+    """The context that all Views of a host have."""
+
+    def __init__(self, context: HostContext | Mapping[str, Any] | None) -> None:
+        self._set = ViewContext(context).values
+        self._said: dict[str, Any] = {}
+        self.value = HostContext.from_wire(self._set)
+
+    def change(self, changes: Mapping[str, Any], *, by_page: bool) -> dict[str, Any]:
+        """Set keys as `ViewContext.change` does; returns what that changes for Views.
+
+        Raises:
+            msgspec.ValidationError: a value is invalid. Nothing is changed.
+        """
+        changed = ViewContext(self._said if by_page else self._set)
+        changed.change(changes)
+        layers = (changed.values, self._set) if by_page else (self._said, changed.values)
+        values = {**layers[0], **layers[1]}
+        self.value = HostContext.from_wire(values)
+        self._said, self._set = layers
+        return {key: values.get(key) for key in map(_wire_name, changes)}
+
+
 class ViewContext:
     """The host's context in its wire form, and the part of it that the View has."""
 
@@ -34,7 +62,7 @@ class ViewContext:
     def change(self, changes: Mapping[str, Any]) -> None:
         """Set keys, by their Python or their wire name; None removes one."""
         for name, value in changes.items():
-            key = _WIRE_NAMES.get(name, name)
+            key = _wire_name(name)
             if value is None:
                 self.values.pop(key, None)
             else:

@@ -141,7 +141,7 @@ class UserPages(StageListener):
 
     def surroundings_changed(self, stage: Stage) -> None:
         """Send all Views what the page knows about its user."""
-        self.seat.set_context(stage.surroundings)
+        self.seat.set_surroundings(stage.surroundings)
 
     def page_over(self, stage: Stage) -> None:
         """Close the Views of a page that has closed, and offer them to the others."""

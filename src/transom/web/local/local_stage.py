@@ -330,7 +330,7 @@ class LocalStage(StageListener):
     def surroundings_changed(self, stage: Stage) -> None:
         """Send all Views what the page knows about its user."""
         for seat in list(self._seats):
-            seat.set_context(stage.surroundings)
+            seat.set_surroundings(stage.surroundings)
 
     def view_unloaded(self, stage: Stage) -> None:
         """Have the browser checked."""
