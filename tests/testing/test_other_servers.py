@@ -19,6 +19,10 @@ import pytest
 
 expect.set_options(timeout=60_000)
 
+@pytest.fixture(autouse=True)
+def patient(views):
+    views.configure(open_timeout=120)
+
 @pytest.mark.parametrize("example", ["budget", "editor", "music", "tictactoe", "lunch"])
 async def test_an_example(views, example):
     view = await views.open(f"ROOT/examples/{example}.py")
