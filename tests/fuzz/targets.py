@@ -18,7 +18,7 @@ from tests.check.fake import MIME, SHOW, URI, result
 from tests.check.test_fuzz import Anything, report_on, require_whole
 from tests.gateway.memory import Raw, Server, text
 from transom import Host, InProcessRenderer, Limits, Policy
-from transom.channel import Channel, memory_pair
+from transom.channel import Channel, ChannelClosed, memory_pair
 from transom.check.rules.csp import DeclaredOrigins, WebOrigin, origin_of, unsafe
 from transom.check.scan import HtmlScan
 from transom.connections.connection import ServerConnection
@@ -171,7 +171,8 @@ def gateway(data: bytes) -> None:
                 if sender == b"s":
                     await server.now.channel.send(rest)
                 elif sender == b"v" and screen.views and not screen.views[-1].task.done():
-                    await screen.views[-1].channel.send(rest)
+                    with suppress(ChannelClosed):  # as the View is told in the same moment
+                        await screen.views[-1].channel.send(rest)
                 else:
                     await client.channel.send(rest)
                 await _turns()
@@ -224,7 +225,7 @@ class OnePage(StageListener):
 
     def surroundings_changed(self, stage: Stage) -> None:
         for seat in self.seats:
-            seat.set_context(stage.surroundings)
+            seat.set_surroundings(stage.surroundings)
 
     def stage_of(self, _: str) -> Stage:
         return self.stage

@@ -240,9 +240,10 @@ async def test_what_a_page_says_that_the_stage_does_not_know_is_ignored(stage: S
         await page.tell(do="place", view="nobody", value="nowhere")
         await page.tell(do="answer", id=99, value=True)
         await page.send("-", "no json")
+        await page.send("-", '{"do": "closed", "deep": ' + "[" * 5000 + "]" * 5000 + "}")
         await page.send("nobody", "{}")
         await page.tell(do="surroundings", value={"theme": "dark", "unknown": 1})
-        await page.until(lambda p: p.acknowledged == 8)
+        await page.until(lambda p: p.acknowledged == 9)
         assert page.closed is None
     assert stage.surroundings == {"theme": "dark"}
 

@@ -626,7 +626,7 @@ class Stage:
             return
         try:
             message = _decode_page_message(data)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return  # a page of another version may send unknown messages
         match message:
             case _PageMessage(do="answer", value=bool() | str() as value):
