@@ -123,11 +123,16 @@ class Fork:
         os._exit(0)  # what ends with a process of pytest, such as its summary, is the other's
 
     def _next_part(self) -> range:
-        """The next tests of one file, which may share what they need; towards the end, fewer."""
+        """The next tests of one file, which may share what they need; towards the end, fewer.
+
+        One that may take long, as its mark says, is alone: nobody shall wait behind it.
+        """
         items = self._session.items
         with self._taken.get_lock():
             start: int = self._taken.value
             end = start + -(-(len(items) - start) // self._share)
+            if end > start and items[start].get_closest_marker("timeout"):
+                end = start + 1
             while end > start and items[end - 1].path != items[start].path:
                 end -= 1
             self._taken.value = end

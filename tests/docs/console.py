@@ -171,7 +171,7 @@ class Shell:
         )
         path = [str(programs), "/usr/local/bin", "/usr/bin", "/bin"]
         if checkout is None or example:
-            path.insert(0, str(Path(sys.executable).parent))
+            path.insert(1, str(Path(sys.executable).parent))
         if checkout is None:
             _program(programs / "uvx", f"exec python {self.folder}/orders.py")
             self._furnish(page)
