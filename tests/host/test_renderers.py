@@ -334,7 +334,8 @@ async def test_the_error_of_a_view_that_failed_always_says_why(
     renderer: Renderer, timeout: float, said: str
 ):
     failed: list[Exception] = []
-    async with Host(renderer=renderer, open_timeout=timeout) as host:
+    limits = Limits(initialize_timeout=0.01)  # of a Bridge without a Host
+    async with Host(renderer=renderer, open_timeout=timeout, limits=limits) as host:
         host.on_view_failed = lambda _, error: failed.append(error)
         await host.add_server("orders", shop())
         await host.call_tool("show_orders")

@@ -43,7 +43,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     relist_interval: float = 1.0
     """The least time between two listings of one View, on average: five may come at once."""
     initialize_timeout: float = 30.0
-    """How long a View may take to initialise."""
+    """How long a View may take to initialise; with a `Host`, as long as its `open_timeout` says."""
     unresponsive_after: float = 5.0
     """How long a View may leave calls and pings unanswered before it counts as busy."""
     gone_after: float = 60.0

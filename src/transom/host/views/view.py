@@ -667,7 +667,7 @@ class View(CallsTools):
         self.liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
         bridge.start()
         await self._calls.start(bridge)
-        await bridge.initialized()
+        await bridge.initialized(env.open_timeout)
         self.state, self._reason = LIVE, ""
         if self.offers_tools:
             self.tools_changed()
