@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -106,10 +106,12 @@ class Raw:
             if inspect.isawaitable(answer):
                 answer = await answer
         if isinstance(answer, Odd):
-            await self.say({"id": message["id"], "result": answer.value})
-        elif answer is not None:
-            outcome = answer if set(answer) == {"error"} else {"result": answer}
-            await self.say({"id": message["id"], **outcome})
+            answer = {"result": answer.value}
+        elif answer is not None and set(answer) != {"error"}:
+            answer = {"result": answer}
+        if answer is not None:
+            with suppress(ChannelClosed):  # as it may be by now
+                await self.say({"id": message["id"], **answer})
 
     async def say(self, message: Mapping[str, Any]) -> None:
         await self.channel.send(json.dumps({"jsonrpc": "2.0", **message}).encode())
