@@ -680,7 +680,8 @@ class Host(ToolHost):
     def set_context(self, **changes: Any) -> None:
         """Change the host's context for all Views, including open ones.
 
-        Keys have their Python name or that of the wire (`displayMode`); None removes a key.
+        Keys have their Python name or that of the wire (`displayMode`); None removes a key, and
+        what a page says of it counts again.
 
         Raises:
             msgspec.ValidationError: a value is invalid.
@@ -688,7 +689,7 @@ class Host(ToolHost):
         self._views.set_context(changes)
 
     def set_surroundings(self, **changes: Any) -> None:
-        """As `set_context`, where it sets nothing: what a renderer's page says of its user."""
+        """For renderers: what a page says of its user. What `set_context` sets goes before it."""
         self._views.set_context(changes, by_page=True)
 
     def model_context(self) -> list[ModelContext]:
