@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from tests.browser.hosting import (
@@ -63,6 +65,15 @@ def test_it_serves_one_event_loop_after_the_other_and_is_replaced_when_it_dies()
     mark = mark_of(process)
     process.close()
     assert processes(mark) == []
+
+
+async def test_it_begins_without_a_page_whose_loading_playwright_would_wait_for() -> None:
+    process = ChromiumProcess()
+    url = urlsplit(await process.address(""))
+    async with httpx.AsyncClient() as client:
+        answer = await client.get(f"http://{url.netloc}/json/list")
+    assert [each for each in answer.json() if each["type"] == "page"] == []
+    await asyncio.to_thread(process.close)
 
 
 async def test_it_ends_with_the_process_that_started_it() -> None:

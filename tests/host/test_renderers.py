@@ -323,9 +323,18 @@ class Silent:
         return ours
 
 
+class Starting:
+    """A browser that takes too long to start."""
+
+    async def open(self, page: UIResource) -> Channel:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
 @pytest.mark.parametrize(
     ("renderer", "timeout", "said"),
     [
+        (Starting(), 0.05, "could not be opened: it was not shown within 0.05 s: its server has"),
         (Silent(), 0.05, "could not be opened: it was not initialised within 0.05 s: its page has"),
         (Failing(RuntimeError()), 15, "could not be opened: it could not be shown: RuntimeError"),
     ],

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from transom.background import Background, ignore
@@ -151,6 +151,13 @@ class MixedRenderer:
         """Begin to start the browser, if a View may need it, beside whatever else has to start."""
         if not self.apps:
             await self._take_seat()
+
+    async def wait_for_browser(self) -> None:
+        """Wait until it has started, if a View may need it: a View has its own time to open."""
+        await self.prepare()
+        if self._shown is not None:
+            with suppress(TransomError):  # a View that is opened there fails for the same reason
+                await self._shown.show_page()
 
     async def _take_seat(self) -> HeadlessSeat:
         async with self._starting:

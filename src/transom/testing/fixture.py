@@ -342,7 +342,7 @@ class ViewsFixture:
         return name
 
     async def _tool_name(self, host: Host, server: str, tool: str | None) -> str:
-        """The host's name for a server's tool."""
+        """The host's name for a server's tool. The browser of its View, if any, has started."""
         shown = {each.name for each in await host.list_tools()}
         names: dict[str, str] = {}  # those that a model may call, by the server's name for each
         opening: list[str] = []
@@ -358,6 +358,8 @@ class ViewsFixture:
         if chosen not in names:
             has = ", ".join(names) or "none"
             raise AssertionError(f"The server has no tool {chosen}; it has: {has}")
+        if chosen in opening:
+            await self._renderer.wait_for_browser()
         return names[chosen]
 
     def _why_not_opened(self, tool: str, result: ToolResult) -> str:

@@ -10,18 +10,26 @@ from transom.types import ViewProblem
 PAGE_FAILED = "its page failed before `connect()`"
 
 
-def why_not_opened(error: BaseException, timeout: float, known: str, began_to_connect: bool) -> str:
+def why_not_opened(
+    error: BaseException, timeout: float, known: str, *, is_shown: bool, began_to_connect: bool
+) -> str:
     """What prevented a View from opening.
 
     Args:
         error: what ended its opening.
         timeout: the seconds that it had.
         known: why its page has not connected so far, if that is known.
+        is_shown: whether the renderer had it.
         began_to_connect: whether its `ui/initialize` was answered.
     """
     match error:
         case TimeoutError() | RequestTimeout() if known:
             return known
+        case TimeoutError() if not is_shown:
+            return (
+                f"it was not shown within {timeout:g} s: its server has not returned its page, "
+                "or the browser has not started"
+            )
         case TimeoutError():
             late = f"it was not initialised within {timeout:g} s: its page"
             if began_to_connect:

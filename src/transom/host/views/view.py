@@ -583,10 +583,12 @@ class View(CallsTools):
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - not the call's failure
             self.opening = None
             known = self._reason if self.state is ViewState.WAITING else ""
-            began_to_connect = self.app is not None
-            self._reason = why_not_opened(error, timeout, known, began_to_connect)
-            if self._bridge is not None:
-                await self._bridge.aclose(self._reason)
+            shown = self._bridge
+            self._reason = why_not_opened(
+                error, timeout, known, is_shown=shown is not None, began_to_connect=bool(self.app)
+            )
+            if shown is not None:
+                await shown.aclose(self._reason)
             self._end(ViewState.FAILED, self._reason)
             self._record_opening("failed", began, self._reason)
             failure = error

@@ -252,6 +252,7 @@ class ChromiumProcess:
         switches = [
             f"--user-data-dir={profile.path}",
             "--remote-debugging-port=0",
+            "--no-startup-window",  # Playwright would wait for a page that is being made, forever
             *_AS_PLAYWRIGHT,
             *chromium_arguments(),
             *([] if sandbox else ["--no-sandbox"]),
