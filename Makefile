@@ -35,7 +35,7 @@ test: ## lint, and every test but the nightly ones; with ARGS just those: ARGS="
 	@scripts/setup python node servers chromium headless_shell redis
 	@scripts/test $(ARGS)
 
-nightly: ## everything there is, for hours: scripts/nightly names the parts; ARGS="soak fuzz" runs some
+nightly: ## everything there is, for hours: scripts/nightly names the parts; ARGS="fuzz fleet" runs some
 	@scripts/setup
 	@scripts/setup firefox
 	@scripts/nightly $(ARGS)
