@@ -67,6 +67,18 @@ def test_it_serves_one_event_loop_after_the_other_and_is_replaced_when_it_dies()
     assert processes(mark) == []
 
 
+@pytest.mark.nightly
+async def test_one_that_does_not_answer_is_replaced_after_the_renderer_that_waited_for_it() -> None:
+    process = ChromiumProcess()
+    hung = await use(process)
+    signal_all(hung, signal.SIGSTOP)
+    async with HeadlessRenderer(process=process, timeout=1) as renderer:
+        with pytest.raises(TransomError, match="Chromium could not be started: TimeoutError"):
+            await renderer.show_page()
+    assert not set(await use(process)) & set(hung)
+    await asyncio.to_thread(process.close)
+
+
 async def test_it_begins_without_a_page_whose_loading_playwright_would_wait_for() -> None:
     process = ChromiumProcess()
     url = urlsplit(await process.address(""))

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import venv
@@ -110,10 +111,16 @@ def test_the_demo_can_be_watched_in_the_users_browser(installed: Installed) -> N
     browser = home / "browser"
     command = [find_chromium() or "chromium", "--headless", *chromium_arguments()]
     profile = shlex.quote(f"--user-data-dir={home}/profile")
-    browser.write_text(f'#!/bin/sh\nexec {shlex.join(command)} {profile} "$1"\n')
+    pid = home / "browser.pid"
+    browser.write_text(
+        f'#!/bin/sh\necho $$ >{shlex.quote(str(pid))}\nexec {shlex.join(command)} {profile} "$1"\n'
+    )
     browser.chmod(0o755)
     variables = {**installed.environment, "BROWSER": str(browser)}
-    watched = Installed(installed.folder, variables).run("transom", "demo", "--browser")
+    try:
+        watched = Installed(installed.folder, variables).run("transom", "demo", "--browser")
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGTERM)
     assert watched.stdout.count("✓") == 11
     assert "The Views are in your browser." in watched.stdout
 

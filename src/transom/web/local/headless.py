@@ -275,6 +275,8 @@ class StageBrowser:
         except UsageError:  # a setting is wrong, not the Chromium
             raise
         except Exception as error:
+            if self._options.process is not None:  # it may hang
+                await asyncio.to_thread(self._options.process.close)
             raise TransomError(
                 f"Chromium could not be started: {_short(error)}. Install it from your system's "
                 "packages (chromium), or with: playwright install chromium"
