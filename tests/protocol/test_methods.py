@@ -4,10 +4,8 @@ import msgspec
 import pytest
 
 from transom.errors import INVALID_PARAMS, InvalidResult, ProtocolError
-from transom.protocol.methods import HOST, VIEW, Sender
+from transom.protocol.methods import HOST, METHODS, VIEW, Sender
 from transom.types import AppCapabilities, HostCapabilities, HostContext, ToolResult
-
-METHODS = {(row.sender, row.name): row for row in (*VIEW.values(), *HOST.values())}
 
 # id of the behaviour -> sender -> what it may send; a trailing "?" marks a request.
 BEHAVIOURS: dict[str, dict[Sender, list[str]]] = {
@@ -84,6 +82,12 @@ def test_every_method_of_the_protocol_is_in_the_table(sender: Sender, name: str,
 def test_the_table_holds_nothing_but_what_the_spec_and_the_draft_have_and_what_is_named_ours():
     known = {(param.values[0], param.values[1]) for param in ROWS}
     assert set(METHODS) - known - DRAFT == OURS
+
+
+def test_the_two_directions_are_the_whole_table():
+    assert {("view", name): row for name, row in VIEW.items()} | {
+        ("host", name): row for name, row in HOST.items()
+    } == METHODS
 
 
 def test_a_notification_is_known_by_its_name():

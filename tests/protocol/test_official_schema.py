@@ -10,7 +10,7 @@ import pytest
 
 from transom import types as t
 from transom.protocol import messages as m
-from transom.protocol.methods import HOST, VIEW, Sender
+from transom.protocol.methods import METHODS, Sender
 
 PACKAGE = Path(__file__).parents[2] / "node_modules/@modelcontextprotocol/ext-apps"
 DEFINITIONS = json.loads((PACKAGE / "dist/src/generated/schema.json").read_text())["$defs"]
@@ -186,7 +186,7 @@ MESSAGES: list[tuple[str, Sender, str, object]] = [
     ids=[f"{n}-{message[2]}" for n, message in enumerate(MESSAGES)],
 )
 def test_a_message_we_write_is_valid(definition: str, sender: Sender, method: str, params: object):
-    assert isinstance(params, (HOST if sender == "host" else VIEW)[method].params)
+    assert isinstance(params, METHODS[sender, method].params)
     assert complaints(definition, {"method": method, "params": written(params)}) == []
 
 

@@ -138,6 +138,9 @@ _TABLE = [
     Method("host", "ui/notifications/sandbox-resource-ready", m.SandboxResourceParams, early=True),
 ]
 
+METHODS: dict[tuple[Sender, str], Method] = {(row.sender, row.name): row for row in _TABLE}
+"""The whole table, by sender and name."""
+
 VIEW: dict[str, Method] = {row.name: row for row in _TABLE if row.sender == "view"}
 """What a View may send."""
 
