@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from typing import Any
 
 import pytest
+import uvloop
 from redis.asyncio import Redis
 
 from tests.bus.workers import answer, calls, quick, until
@@ -214,3 +216,31 @@ async def test_a_lost_connection_alone_ends_nothing(server: RedisServer, here: B
             await admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         await asyncio.sleep(0.1)
         assert bytes(await session.request("echo", b'{"n":1}')) == b'{"n":1}'
+
+
+def test_a_connection_that_is_closed_under_a_command_is_a_lost_one_with_uvloop_too(
+    server: RedisServer,
+):
+    async def lose() -> None:
+        async with asyncio.timeout(30), quick(server.url) as bus:
+            assert await bus.claim("x", ignore) is not None
+            commands: Any = bus._commands
+            send = commands._client.connection_pool.connection_class.send_packed_command
+
+            async def send_late(connection: Any, *given: Any, **options: Any) -> None:
+                monkeypatch.undo()
+                connection._writer.transport.abort()
+                await asyncio.sleep(0.01)
+                await send(connection, *given, **options)
+
+            with pytest.MonkeyPatch.context() as monkeypatch:
+                monkeypatch.setattr(
+                    commands._client.connection_pool.connection_class,
+                    "send_packed_command",
+                    send_late,
+                )
+                with pytest.raises(BusUnreachable, match="cannot be reached"):
+                    await bus.claim("y", ignore)
+            assert await bus.claim("z", ignore) is not None
+
+    uvloop.run(lose())

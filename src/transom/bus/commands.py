@@ -190,7 +190,8 @@ class Commands:
         for command in ("HGETALL", "INFO"):
             self._client.set_response_callback(command, _as_it_came)
         self._timeout = timeout
-        self._lost = (exceptions.RedisError, OSError, TimeoutError)
+        # uvloop raises RuntimeError for a write into a connection that has just been closed.
+        self._lost = (exceptions.RedisError, OSError, TimeoutError, RuntimeError)
         self._refused: type[Exception] = exceptions.ResponseError
         self._no_script: type[Exception] = exceptions.NoScriptError
         self._queue: list[tuple[tuple[Argument, ...], asyncio.Future[Any]]] = []
