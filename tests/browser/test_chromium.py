@@ -36,6 +36,12 @@ print(process._profile.path, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
+START_HUNG = START.replace(
+    "os.kill(os",
+    "os.killpg(process._process.pid, signal.SIGSTOP)\n"
+    "os.kill(process._process.pid, signal.SIGCONT)\nos.kill(os",
+)
+
 
 def mark_of(process: ChromiumProcess) -> str:
     """What its processes have in their command lines."""
@@ -77,6 +83,29 @@ async def test_one_that_does_not_answer_is_replaced_after_the_renderer_that_wait
             await renderer.show_page()
     assert not set(await use(process)) & set(hung)
     await asyncio.to_thread(process.close)
+
+
+@pytest.mark.parametrize(
+    ("which", "number"),
+    [(0, signal.SIGKILL), (-1, signal.SIGSTOP)],
+    ids=["its keeper is gone", "a child hangs"],
+)
+async def test_all_of_it_ends_whatever_state_it_is_in(which: int, number: signal.Signals) -> None:
+    process = ChromiumProcess()
+    await process.address("")
+    mark = mark_of(process)
+    signal_all([processes(mark)[which]], number)
+    await asyncio.to_thread(process.close)
+    assert processes(mark) == []
+
+
+@pytest.mark.nightly
+async def test_one_that_hangs_ends_with_the_process_that_started_it() -> None:
+    started = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", START_HUNG, stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await started.communicate()
+    await until_gone(printed.decode().strip())
 
 
 async def test_it_begins_without_a_page_whose_loading_playwright_would_wait_for() -> None:

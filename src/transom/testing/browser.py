@@ -21,7 +21,8 @@ from transom.channel import Channel
 from transom.errors import TransomError, UsageError
 from transom.host.host import Host
 from transom.host.views.renderers import InProcessRenderer, MakeApp
-from transom.host.views.ui_resource import UIResource
+from transom.host.views.ui_resource import UIResource, view_uri
+from transom.types import Tool
 from transom.web.csp import CspMode
 
 if TYPE_CHECKING:
@@ -143,20 +144,19 @@ class MixedRenderer:
         if resource.uri in self.apps:
             return await self._python.open(resource)
         seat = await self._take_seat()
-        channel = await seat.open(resource)
-        self._configure()  # the page has told the host of its surroundings
-        return channel
+        return await seat.open(resource)
 
     async def prepare(self) -> None:
         """Begin to start the browser, if a View may need it, beside whatever else has to start."""
         if not self.apps:
             await self._take_seat()
 
-    async def wait_for_browser(self) -> None:
-        """Wait until it has started, if a View may need it: a View has its own time to open."""
-        await self.prepare()
-        if self._shown is not None:
-            with suppress(TransomError):  # a View that is opened there fails for the same reason
+    async def wait_for_browser(self, tool: Tool) -> None:
+        """Wait until it has started, if the tool's View needs it: that has its own time to open."""
+        with suppress(TransomError):  # its opening fails for the same reason
+            if view_uri(tool) not in (None, *self.apps):
+                await self._take_seat()
+                assert self._shown is not None  # noqa: S101 - it came with the seat
                 await self._shown.show_page()
 
     async def _take_seat(self) -> HeadlessSeat:
@@ -165,6 +165,7 @@ class MixedRenderer:
                 self._shown, self._seat = await self._browser()
                 assert self._host is not None  # noqa: S101 - a Host opens Views when it has begun
                 self._seat.attach_host(self._host)
+                self._configure()
             return self._seat
 
     async def screenshot(self, view_id: str) -> bytes:

@@ -346,7 +346,8 @@ class ViewsFixture:
         shown = {each.name for each in await host.list_tools()}
         names: dict[str, str] = {}  # those that a model may call, by the server's name for each
         opening: list[str] = []
-        for own, each in (await host.server(server).tools()).items():
+        tools = await host.server(server).tools()
+        for own, each in tools.items():
             name = next((given for given in (f"{server}__{own}", own) if given in shown), None)
             if name is not None:
                 names[own] = name
@@ -358,8 +359,7 @@ class ViewsFixture:
         if chosen not in names:
             has = ", ".join(names) or "none"
             raise AssertionError(f"The server has no tool {chosen}; it has: {has}")
-        if chosen in opening:
-            await self._renderer.wait_for_browser()
+        await self._renderer.wait_for_browser(tools[chosen])
         return names[chosen]
 
     def _why_not_opened(self, tool: str, result: ToolResult) -> str:

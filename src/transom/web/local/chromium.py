@@ -89,8 +89,12 @@ _AS_PLAYWRIGHT = [
     "--use-mock-keychain",
 ]
 # A shell that ends the browser when its input ends, as it does with this process in any case.
-_KEEPER = '"$@" </dev/null & exec 2>/dev/null; read -r _; kill $!; wait'
-_ENDED_WITHIN = 5.0
+_KEEPER = (
+    '"$@" </dev/null & chromium=$!; exec 2>/dev/null; read -r _; kill $chromium; '
+    "(sleep 5; kill -KILL 0) & wait $chromium; kill -KILL 0"  # itself, and what is left
+)
+_ENDED_WITHIN = 6.0  # seconds; its keeper gives it five
+_READ_WITHIN = 1.0
 _LAST_LINES, _MAX_TEXT = 20, 2000  # of what Chromium wrote before it ended
 
 _SANDBOX = "TRANSOM_CHROMIUM_SANDBOX"
@@ -236,7 +240,7 @@ class ChromiumProcess:
         Raises:
             TransomError: it did not start.
         """
-        if self._reader.is_alive():
+        if self._process is not None and self._reader.is_alive():
             return await asyncio.shield(asyncio.wrap_future(self._address))
         executable = find_chromium() or _that_is_there(Path(installed))
 
@@ -276,16 +280,17 @@ class ChromiumProcess:
     def close(self) -> None:
         """End it, and delete its profile. An event loop that runs here waits for that too."""
         process, self._process = self._process, None
+        profile, self._profile = self._profile, None
+        reader = self._reader
         if process is not None:
             assert process.stdin is not None  # noqa: S101 - a pipe was asked for
             process.stdin.close()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(_ENDED_WITHIN)
-            except subprocess.TimeoutExpired:  # it hangs
+            with suppress(ProcessLookupError):  # what hangs, or all of it if its keeper is gone
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            self._reader.join()
-        profile, self._profile = self._profile, None
+            process.wait()
+            reader.join(_READ_WITHIN)  # another program may have what Chromium writes to
         if profile is not None:
             # A thread of its own: this one may have an event loop that runs.
             removing = threading.Thread(target=lambda: asyncio.run(profile.remove()))

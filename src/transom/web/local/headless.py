@@ -205,8 +205,11 @@ class StageBrowser:
             await asyncio.to_thread(self._options.process.close)
         context = self._context = await self._launch()
         context.on("close", lambda _: self._browser_closed(stage, context))
-        await context.add_init_script(_NO_PEERS)
-        return context.pages[0] if context.pages else await self._new_page(context)
+        try:
+            await context.add_init_script(_NO_PEERS)
+            return context.pages[0] if context.pages else await self._new_page(context)
+        except Exception as error:
+            raise TransomError(f"Chromium ended as it started: {_short(error)}") from error
 
     async def _new_page(self, context: BrowserContext) -> BrowserPage:
         page = await context.new_page()
