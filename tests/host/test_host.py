@@ -14,10 +14,18 @@ from tests.connections.scripted_server import ScriptedServer
 from tests.host.bare_view import ECHO, BareView, text, tool, until
 from tests.host.shop import HTML, URI, BareRenderer, Heard, editor, hosting, shop, tool_names
 from transom import Allow, AllowAlways, App, Deny, Host, InProcessRenderer, Limits, Policy
-from transom.errors import ProtocolError, Refused, RequestTimeout, UsageError, ViewClosed
+from transom.errors import (
+    CapabilityMissing,
+    ProtocolError,
+    Refused,
+    RequestTimeout,
+    UsageError,
+    ViewClosed,
+)
 from transom.host.asking.policy import ApprovalRequest
 from transom.host.audit import AuditLog, read_audit
-from transom.types import Task, TextContent, Tool, ToolResult
+from transom.host.views.view_context import SharedContext
+from transom.types import HostContext, Task, TextContent, Tool, ToolResult
 
 
 async def changed_list(
@@ -1066,6 +1074,32 @@ async def test_a_view_cannot_ask_twice_at_once():
 
 
 # --- the surroundings of Views -----------------------------------------------------------------
+
+
+def test_what_a_page_says_again_is_no_change_and_what_is_invalid_is_refused_though_it_is_hidden():
+    context = SharedContext({"theme": "dark", "display_mode": "inline", "locale": None})
+    assert context.value == HostContext(theme="dark", display_mode="inline")
+    assert context.change({"theme": "light", "locale": "de"}, by_page=True) == {"locale": "de"}
+    assert context.change({"locale": "de"}, by_page=True) == {}
+    assert context.change({"theme": "dark"}, by_page=False) == {"theme": "dark"}
+    with pytest.raises(msgspec.ValidationError):
+        context.change({"theme": 5}, by_page=True)
+    assert context.change({"theme": None}, by_page=False) == {"theme": "light"}
+    assert context.change({"extra": 1}, by_page=False) == {"extra": 1}
+
+
+async def test_a_display_mode_that_a_view_lacks_does_not_keep_it_from_the_rest_of_a_change():
+    app = App("orders", "1.0.0", capabilities={"availableDisplayModes": ["inline"]})
+    async with hosting(renderer=InProcessRenderer({URI: lambda: app})) as host:
+        errors: list[Exception] = []
+        host.on_error(errors.append)
+        await host.call_tool("show_orders")
+        bridge = host.views["orders-1"].bridge
+        assert bridge is not None
+        host.set_context(theme="light", displayMode="pip")
+        await until(lambda: bridge.context.get("theme") == "light" and errors)
+        assert "displayMode" not in bridge.context
+        assert isinstance(errors[0], CapabilityMissing)
 
 
 async def test_the_context_may_be_a_mapping_and_is_changed_for_open_views_and_later_ones():

@@ -297,6 +297,7 @@ class Failing:
     ("error", "told"),
     [
         (UsageError("no screen"), "no screen"),
+        (TimeoutError("of its own"), "it could not be shown: TimeoutError"),
         (ZeroDivisionError("a secret"), "it could not be shown: ZeroDivisionError"),
     ],
 )
@@ -334,7 +335,7 @@ class Starting:
 @pytest.mark.parametrize(
     ("renderer", "timeout", "said"),
     [
-        (Starting(), 0.05, "could not be opened: it was not shown within 0.05 s: its server has"),
+        (Starting(), 0.05, "could not be opened: it was not shown within 0.05 s: its page had"),
         (Silent(), 0.05, "could not be opened: it was not initialised within 0.05 s: its page has"),
         (Failing(RuntimeError()), 15, "could not be opened: it could not be shown: RuntimeError"),
     ],
@@ -490,7 +491,7 @@ async def test_a_page_that_never_says_that_it_is_initialised_is_said_to():
     async with Host(renderer=Introducing(params), open_timeout=2) as host:
         await host.add_server("orders", shop())
         note = (await host.call_tool("show_orders")).meta["transom/view"]
-        assert note["error"].endswith("sent `ui/initialize`, and no `ui/notifications/initialized`")
+        assert "sent `ui/initialize`, and no `ui/notifications/initialized`" in note["error"]
 
 
 async def test_the_reason_of_a_view_whose_page_went_away_while_it_opened_is_just_that():

@@ -216,7 +216,7 @@ class Seat:
             self._earlier = EarlierViews(storage)
         self._pages.take(self)
         modes = ["inline", "fullscreen", "pip"]
-        host.set_context(displayMode="inline", availableDisplayModes=modes)
+        host.set_surroundings(displayMode="inline", availableDisplayModes=modes)
         for stage in self._pages.stages:
             host.set_surroundings(**stage.surroundings)
         if not host.on_open_link:

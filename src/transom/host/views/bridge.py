@@ -763,6 +763,14 @@ def _view_server(given: ViewServer | Server | Client | ClientSession | None) -> 
 
 
 async def set_context_while_open(bridge: Bridge, changes: Mapping[str, Any]) -> None:
-    """As `Bridge.set_context`, for a View that may be closed by now: then nothing happens."""
+    """As `Bridge.set_context`, for a View that may be closed by now: then nothing happens.
+
+    Without a display mode that it has not declared, and only then with an error.
+    """
     with suppress(NotConnected):
-        await bridge.set_context(**changes)
+        try:
+            await bridge.set_context(**changes)
+        except CapabilityMissing:
+            others = {key: value for key, value in changes.items() if key != "displayMode"}
+            await bridge.set_context(**others)
+            raise

@@ -19,21 +19,20 @@ def why_not_opened(
         error: what ended its opening.
         timeout: the seconds that it had.
         known: why its page has not connected so far, if that is known.
-        is_shown: whether the renderer had it.
+        is_shown: whether the renderer had opened its page.
         began_to_connect: whether its `ui/initialize` was answered.
     """
     match error:
         case TimeoutError() | RequestTimeout() if known:
             return known
-        case TimeoutError() if not is_shown:
-            return (
-                f"it was not shown within {timeout:g} s: its server has not returned its page, "
-                "or the browser has not started"
-            )
-        case TimeoutError():
+        case TimeoutError(__cause__=asyncio.CancelledError()):  # not one of the renderer's own
+            if not is_shown:
+                place = "its page had not come from the server, or its place was not ready"
+                return f"it was not shown within {timeout:g} s: {place}"
             late = f"it was not initialised within {timeout:g} s: its page"
             if began_to_connect:
-                return f"{late} sent `ui/initialize`, and no `ui/notifications/initialized`"
+                said = "and no `ui/notifications/initialized`, or does not list its tools"
+                return f"{late} sent `ui/initialize`, {said}"
             return f"{late} has to call `connect()`, and a script error before that prevents it"
         case asyncio.CancelledError():
             return str(error) or "its opening was cancelled"

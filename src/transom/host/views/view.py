@@ -583,12 +583,12 @@ class View(CallsTools):
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - not the call's failure
             self.opening = None
             known = self._reason if self.state is ViewState.WAITING else ""
-            shown = self._bridge
+            shown, connected = self._bridge is not None, self.app is not None
             self._reason = why_not_opened(
-                error, timeout, known, is_shown=shown is not None, began_to_connect=bool(self.app)
+                error, timeout, known, is_shown=shown, began_to_connect=connected
             )
-            if shown is not None:
-                await shown.aclose(self._reason)
+            if self._bridge is not None:
+                await self._bridge.aclose(self._reason)
             self._end(ViewState.FAILED, self._reason)
             self._record_opening("failed", began, self._reason)
             failure = error

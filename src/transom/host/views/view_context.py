@@ -18,7 +18,11 @@ import msgspec
 
 from transom.types import HostContext
 
-_WIRE_NAMES = {f.name: f.encode_name for f in msgspec.structs.fields(HostContext)}
+_WIRE_NAMES = {
+    each.name: each.encode_name
+    for each in msgspec.structs.fields(HostContext)
+    if each.name in HostContext.__annotations__  # its own, not what keeps unknown keys
+}
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -30,23 +34,33 @@ class SharedContext:
     """The context that all Views of a host have."""
 
     def __init__(self, context: HostContext | Mapping[str, Any] | None) -> None:
-        self._set = ViewContext(context).values
+        self._set: dict[str, Any] = {}
         self._said: dict[str, Any] = {}
-        self.value = HostContext.from_wire(self._set)
+        self._values: dict[str, Any] = {}
+        self.value = HostContext()
+        self.change(ViewContext(context).values, by_page=False)
 
     def change(self, changes: Mapping[str, Any], *, by_page: bool) -> dict[str, Any]:
         """Set keys as `ViewContext.change` does; returns what that changes for Views.
+
+        A page often says again what it has said: then a View keeps a value of its own.
 
         Raises:
             msgspec.ValidationError: a value is invalid. Nothing is changed.
         """
         changed = ViewContext(self._said if by_page else self._set)
         changed.change(changes)
+        HostContext.from_wire(changed.values)  # also what the program's values hide
         layers = (changed.values, self._set) if by_page else (self._said, changed.values)
         values = {**layers[0], **layers[1]}
         self.value = HostContext.from_wire(values)
         self._said, self._set = layers
-        return {key: values.get(key) for key in map(_wire_name, changes)}
+        before, self._values = self._values, values
+        return {
+            key: values.get(key)
+            for key in map(_wire_name, changes)
+            if not by_page or values.get(key) != before.get(key)
+        }
 
 
 class ViewContext:
