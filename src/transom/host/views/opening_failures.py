@@ -25,7 +25,7 @@ def why_not_opened(
     match error:
         case TimeoutError() | RequestTimeout() if known:
             return known
-        case TimeoutError(__cause__=asyncio.CancelledError()):  # not one of the renderer's own
+        case TimeoutError(__context__=asyncio.CancelledError()):  # not one of the renderer's own
             if not is_shown:
                 place = "its page had not come from the server, or its place was not ready"
                 return f"it was not shown within {timeout:g} s: {place}"
