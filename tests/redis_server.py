@@ -5,7 +5,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Self
@@ -78,7 +78,10 @@ class RedisServer:
 
 
 class Wire:
-    """A connection to Redis that can go dead: what is sent is lost, and nobody is told."""
+    """A connection to Redis that can go dead: what is sent is lost, and nobody is told.
+
+    Or what it answers next is not what Redis says (`garbled`).
+    """
 
     def __init__(self, url: str) -> None:
         address, _, self._database = url.removeprefix("redis://").partition("/")
@@ -87,6 +90,7 @@ class Wire:
         self._open: list[asyncio.StreamWriter] = []
         self._passes: list[asyncio.Event] = []
         self.url = ""
+        self.garbled = b""
 
     def cut(self) -> None:
         """The connections that there are go dead; later ones are fine."""
@@ -115,14 +119,22 @@ class Wire:
             return
         self._open += (writer, to_writer)
         with suppress(OSError):
-            await asyncio.gather(_pump(reader, to_writer, passes), _pump(to_reader, writer, passes))
+            out = _pump(reader, to_writer, passes, bytes)
+            await asyncio.gather(out, _pump(to_reader, writer, passes, self._garble))
+
+    def _garble(self, data: bytes) -> bytes:
+        garbled, self.garbled = self.garbled, b""
+        return garbled or data
 
 
 async def _pump(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passes: asyncio.Event
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    passes: asyncio.Event,
+    change: Callable[[bytes], bytes],
 ) -> None:
     while data := await reader.read(65536):
         if passes.is_set():
-            writer.write(data)
+            writer.write(change(data))
             await writer.drain()
     writer.close()

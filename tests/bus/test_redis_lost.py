@@ -9,7 +9,7 @@ import uvloop
 from redis.asyncio import Redis
 
 from tests.bus.workers import answer, calls, quick, until
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, Wire
 from transom.bus import Bus, Lease
 from transom.errors import BusError, BusUnreachable, ConnectionClosed, LeaseLost
 
@@ -244,3 +244,16 @@ def test_a_connection_that_is_closed_under_a_command_is_a_lost_one_with_uvloop_t
             assert await bus.claim("z", ignore) is not None
 
     uvloop.run(lose())
+
+
+@pytest.mark.parametrize("answer", [b":what\r\n", b"$what\r\n", b"HTTP/1.1 400\r\n"])
+async def test_an_answer_that_cannot_be_read_is_an_error_and_nobody_waits_for_ever(
+    server: RedisServer, answer: bytes
+):
+    async with Wire(f"{server.url}/0").running() as wire, quick(wire.url, 60.0) as bus:
+        async with asyncio.timeout(20):
+            wire.garbled = answer
+            with pytest.raises(BusUnreachable, match="cannot be reached"):
+                await bus.records("x")
+            await until(lambda: is_away(bus), False)
+            assert await bus.claim("x", ignore) is not None

@@ -190,8 +190,6 @@ class Commands:
         for command in ("HGETALL", "INFO"):
             self._client.set_response_callback(command, _as_it_came)
         self._timeout = timeout
-        # uvloop raises RuntimeError for a write into a connection that has just been closed.
-        self._lost = (exceptions.RedisError, OSError, TimeoutError, RuntimeError)
         self._refused: type[Exception] = exceptions.ResponseError
         self._no_script: type[Exception] = exceptions.NoScriptError
         self._queue: list[tuple[tuple[Argument, ...], asyncio.Future[Any]]] = []
@@ -290,7 +288,9 @@ class Commands:
                 for command in commands:
                     pipeline.execute_command(*command)
                 return await pipeline.execute(raise_on_error=False)
-        except self._lost as error:
+        # Not only the client's own errors: uvloop raises RuntimeError for a write into a connection
+        # that has just been closed, and an answer that cannot be read is a ValueError.
+        except Exception as error:  # noqa: BLE001 - or its callers would wait forever
             kind = type(error).__name__
             text = f"Redis at {self.where} cannot be reached: {str(error)[:200] or kind}"
             raise BusUnreachable(text) from None
