@@ -346,6 +346,9 @@ async def test_views_tools_traffic_findings_context_and_the_host_can_be_seen_and
             "sent": -32601,
             "mode": "Not offered",
         }
+        await page.get_by_label("Width").select_option("tablet (768)")
+        await panel.get_by_role("button", name="Call as the page").click()
+        await expect(result.locator("pre").first).to_contain_text('"width":766')
         await page.get_by_role("button", name="Tear down").click()
         await expect(panel).to_contain_text("the author closed it")
         await expect(page.locator("#empty")).to_be_visible()

@@ -25,7 +25,8 @@ from transom.errors import NotConnected, TransomError
 from transom.server import Views
 from transom.testing.replay import Replay
 from transom.traffic import Recorder
-from transom.types import ToolResult
+from transom.types import ContainerDimensions, ToolResult
+from transom.web.page_link import CONTROL
 
 ENDING = """
 import os
@@ -180,6 +181,22 @@ async def test_what_cannot_be_done_says_why() -> None:
         assert (await author.asked("nonsense"))["error"] == "There is no request nonsense"
         assert "Expected `str`" in (await author.asked("call", tool=1))["error"]
         assert (await author.asked("settings", approvals="never"))["error"]
+
+
+async def test_the_room_of_views_is_what_the_page_says_whichever_host_it_is_like() -> None:
+    async with developed(shop()) as author:
+        await author.server("running")
+        stage, run = author.session.page.stage, author.session._run
+        assert run is not None
+        context = run.host._environment.context
+        for profile, modes in (("claude", ["inline", "fullscreen"]), ("vscode", ["inline"])):
+            await author.asked("settings", profile=profile)
+            assert context.value.available_display_modes == modes
+            for width in (720, 390):
+                room = {"containerDimensions": {"width": width}}
+                said = {"do": "surroundings", "value": room}
+                stage._receive(CONTROL, msgspec.json.encode(said))
+                assert context.value.container_dimensions == ContainerDimensions(width=width)
 
 
 async def test_a_page_that_connects_is_sent_everything_there_is() -> None:

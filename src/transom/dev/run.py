@@ -133,7 +133,9 @@ class ServerRun:
         plain = host_profile(PLAIN)
         self._profile, self._refused = profile or plain, frozenset(refused)
         self._policy.offers = None if profile is None else profile.capabilities
-        self.host.set_context(**{**plain.host_context, **self._profile.host_context})
+        context = {**plain.host_context, **self._profile.host_context}
+        context.pop("containerDimensions", None)  # the page says it: the author may choose another
+        self.host.set_context(**context)
 
     def _as_shown(self, resource: UIResource) -> UIResource:
         shown = as_shown_by(self._profile, resource)
