@@ -262,6 +262,22 @@ async def test_a_browser_that_cannot_start_processes_for_its_views_is_replaced()
         await until_gone(mark)
 
 
+@pytest.mark.usefixtures("whole_chromium")
+@pytest.mark.nightly
+async def test_a_browser_that_neither_loads_a_view_nor_fails_to_is_replaced() -> None:
+    renderer = HeadlessRenderer()
+    async with hosted(renderer, COUNT, open_timeout=15) as host:
+        await renderer.show_page()
+        view = await show(host)
+        mark = browser_of(renderer)
+        signal_all(list(set(processes(mark)) & set(processes("--type=zygote"))), signal.SIGSTOP)
+        await show(host)  # in a process that Chromium had ready
+        assert "it was not initialised within 15 s" in await failure_of(host)
+        await check_that_it_is_survived(host, view.id, "the browser loads no more pages")
+        assert browser_of(renderer) != mark
+        await until_gone(mark)
+
+
 @pytest.mark.nightly
 async def test_a_page_that_crashes_is_survived() -> None:
     async with headless() as (renderer, host):

@@ -20,7 +20,7 @@ import msgspec
 
 from transom.background import Background, ignore
 from transom.channel import Channel
-from transom.errors import Refused, TransomError, UsageError, ViewClosed
+from transom.errors import Refused, RequestTimeout, TransomError, UsageError, ViewClosed
 from transom.host.asking.elicit_form import form_answer
 from transom.host.asking.elicitation import ElicitRequest
 from transom.host.asking.grants import Grant
@@ -388,6 +388,9 @@ class Seat:
             why = for_author(view.reason, view.failure)
             given = key, view.id, view.server, self.client, why
             stage.gone.show(GoneView(*given, title=_title(view)), self)
+            late = isinstance(error.__cause__ or error, TimeoutError | RequestTimeout)
+            if late and view.app is None:  # a browser that hangs does not tell its page
+                stage.report_unloaded()
 
     def _show_trouble(self, view: View) -> None:
         stage, key = self._stage_of(view)

@@ -664,8 +664,8 @@ class Stage:
                     self.remove(key, BY_USER)
             case "broken":
                 self._break(mounted, message.reason[:MAX_REASON])
-                if message.value is True and self._listener is not None:
-                    self._listener.view_unloaded(self)
+                if message.value is True:
+                    self.report_unloaded()
             case "refused":
                 mounted.report_violation("message", message.reason)
             case "driven":
@@ -686,6 +686,11 @@ class Stage:
                 owner.set_view_context(key, changes)
             case _:
                 pass
+
+    def report_unloaded(self) -> None:
+        """The browser did not load a View, as far as can be seen."""
+        if self._listener is not None:
+            self._listener.view_unloaded(self)
 
     def _break(self, mounted: MountedView, reason: str) -> None:
         """A View has failed in the page: show a card in its place."""

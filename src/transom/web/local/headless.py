@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from playwright.async_api import Page as BrowserPage
 
 _CLOSE_WITHIN = 3.0
-_LOADED_WITHIN = 10.0
 # Nothing lies over the frame of a View when its picture is taken. Returns its height.
 _UNCOVER = """(frame) => {
   document.querySelector(".bar").style.position = "static";
@@ -307,13 +306,16 @@ class StageBrowser:
             self._lost(stage, page, "the browser is gone")
 
     def view_unloaded(self, stage: Stage) -> None:
-        """A View did not load: Chromium may have lost the process that starts its renderers."""
+        """A View did not load: Chromium may have lost the process that starts its renderers.
+
+        Or that process hangs.
+        """
         if (page := self.page) is not None:
             self._checking.start(self._check_loading(stage, page))
 
     async def _check_loading(self, stage: Stage, page: BrowserPage) -> None:
         try:
-            async with asyncio.timeout(_LOADED_WITHIN):
+            async with asyncio.timeout(self._options.timeout):
                 another = await page.context.new_page()
                 await another.goto(stage.sandbox.replace("*", "nobody"))
                 await another.close()
