@@ -347,30 +347,9 @@ def without_view(meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return rest or None
 
 
-def without_views(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a tool list for a client that does not show Views."""
-    kept: list[dict[str, Any]] = []
-    for tool in tools:
-        meta = tool.get("_meta")
-        if hidden(meta):
-            continue
-        plain = {key: value for key, value in tool.items() if key != "_meta"}
-        if rest := without_view(meta):
-            plain["_meta"] = rest
-        kept.append(plain)
-    return kept
-
-
 def is_ui_resource(uri: object) -> bool:
     """Whether this is the URI, or the URI template, of a View's page."""
     return str(uri).startswith("ui://")
-
-
-def without_ui_resources(
-    resources: Iterable[Mapping[str, Any]], key: str = "uri"
-) -> list[Mapping[str, Any]]:
-    """Return a resource list for a client that does not show Views."""
-    return [resource for resource in resources if not is_ui_resource(resource.get(key))]
 
 
 def unknown_tool(name: str) -> str:

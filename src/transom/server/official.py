@@ -23,16 +23,21 @@ from pydantic_core import CoreSchema
 from transom.errors import INVALID_PARAMS
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.server.declare import (
+    hidden,
     is_plain,
+    is_ui_resource,
     model_only,
     unknown_tool,
-    without_ui_resources,
-    without_views,
+    without_view,
 )
 from transom.server.resource import ViewResource
 from transom.server.tools import AppTool, Handler, without_circles
 
-_LISTS = ("tools/list", "resources/list", "resources/templates/list")
+# Where the lists of pages have their entries, and an entry its URI.
+_PAGES = {
+    "resources/list": ("resources", "uri"),
+    "resources/templates/list": ("resourceTemplates", "uriTemplate"),
+}
 _FRAMES_UP = 12
 
 
@@ -40,11 +45,8 @@ class OfficialGate:
     """The middleware that makes the lists fit the client."""
 
     def __init__(self) -> None:
-        self.hidden: set[str] = set()
-        self.declared: set[str] = set()
+        self.declared: dict[str, AppTool] = {}
         """Tools that were declared for Views."""
-        self.inputs: dict[str, dict[str, Any]] = {}
-        """Input schemas that were given: the SDK makes its own of a function's signature."""
         self.assume_views = False
 
     async def __call__(
@@ -54,35 +56,42 @@ class OfficialGate:
         plain = is_plain(ctx.session.client_capabilities, self.assume_views)
         if ctx.method == "tools/call" and plain:
             name = (ctx.params or {}).get("name")
-            if isinstance(name, str) and name in self.hidden:
-                raise MCPError(INVALID_PARAMS, unknown_tool(name))
+            tool = self.declared.get(name) if isinstance(name, str) else None
+            if tool is not None and hidden(tool.meta):
+                raise MCPError(INVALID_PARAMS, unknown_tool(tool.name))
         answer = await call_next(ctx)
         if ctx.method == "server/discover":
             return _with_extension(_wire(answer))
-        if ctx.method not in _LISTS:
+        if ctx.method != "tools/list" and ctx.method not in _PAGES:
             return answer
         result = _wire(answer)
         if result.get("cacheScope") == "public":
             # The answer depends on the client now: no cache may give it to another one.
             result["cacheScope"] = "private"
         if ctx.method == "tools/list":
-            for tool in result.get("tools", []):
-                tool["inputSchema"] = self.inputs.get(tool["name"], tool["inputSchema"])
-                if tool["name"] not in self.declared:
-                    tool["_meta"] = model_only(tool.get("_meta"))
-        if plain:
-            _filter_list(ctx.method, result)
+            result["tools"] = [
+                self._shown(entry, plain=plain)
+                for entry in result.get("tools", [])
+                if not (plain and hidden(entry.get("_meta")))
+            ]
+        elif plain:
+            key, uri = _PAGES[ctx.method]
+            entries = result.get(key, [])
+            result[key] = [entry for entry in entries if not is_ui_resource(entry.get(uri))]
         return result
 
-
-def _filter_list(method: str, result: dict[str, Any]) -> None:
-    if method == "tools/list":
-        result["tools"] = without_views(result.get("tools", []))
-    elif method == "resources/list":
-        result["resources"] = without_ui_resources(result.get("resources", []))
-    else:
-        templates = result.get("resourceTemplates", [])
-        result["resourceTemplates"] = without_ui_resources(templates, "uriTemplate")
+    def _shown(self, entry: dict[str, Any], *, plain: bool) -> dict[str, Any]:
+        """The entry of a tool, for a client without Views or for one that shows them."""
+        shown = {**entry}
+        meta, tool = shown.pop("_meta", None), self.declared.get(entry["name"])
+        if tool is not None and tool.input is not None:
+            # The SDK has made a schema of its own, of the function's signature.
+            shown["inputSchema"] = tool.input.schema.json_schema
+        if plain:
+            meta = without_view(meta)
+        elif tool is None:
+            meta = model_only(meta)
+        return shown if meta is None else {**shown, "_meta": meta}
 
 
 def _with_extension(result: dict[str, Any]) -> dict[str, Any]:
@@ -110,19 +119,15 @@ class OfficialServer:
     def add_tool(self, tool: AppTool) -> None:
         """Register a tool."""
         self.server.add_tool(function_of(tool), meta=tool.meta or None, **tool.keywords)
-        self.prepare(tool)
+        self.declare(tool)
 
     def add_resource(self, resource: ViewResource) -> None:
         """Register a View's page."""
         self.server.add_resource(resource_of(resource))
 
-    def prepare(self, tool: AppTool) -> None:
+    def declare(self, tool: AppTool) -> None:
         """Register a tool with the gate."""
-        self._gate.declared.add(tool.name)
-        if tool.hidden:
-            self._gate.hidden.add(tool.name)
-        if tool.input is not None:
-            self._gate.inputs[tool.name] = tool.input.schema.json_schema
+        self._gate.declared[tool.name] = tool
 
 
 def _gate_of(server: MCPServer[Any]) -> OfficialGate:

@@ -80,11 +80,6 @@ class AppTool:
     output: Output
 
     @property
-    def hidden(self) -> bool:
-        """Whether only a View may call it, so that a client without Views has no use for it."""
-        return declare.hidden(self.meta)
-
-    @property
     def keywords(self) -> dict[str, Any]:
         """What both frameworks are told of it, beside its function and `_meta`."""
         names = ("name", "title", "description", "annotations")

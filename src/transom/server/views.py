@@ -241,7 +241,7 @@ class Views(Extension):
         self._targets.append(place)
         bindings: list[ToolBinding] = []
         for tool in self._tools.values():
-            place.prepare(tool)
+            place.declare(tool)
             bindings.append(ToolBinding(fn=function_of(tool), meta=tool.meta, kwargs=tool.keywords))
         return bindings
 
