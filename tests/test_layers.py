@@ -61,7 +61,7 @@ MAY_IMPORT = {
     "json_values": {"protocol"},
     "state_files": set[str](),
     "python_files": {"errors"},
-    "mcptypes": BOTTOM,
+    "mcptypes": BOTTOM | {"schema"},
     "results": BOTTOM | {"schema"},
     "recent": set[str](),
     "fair_share": {"errors", "recent"},

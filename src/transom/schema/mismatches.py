@@ -29,12 +29,16 @@ _QUOTED_TYPE = r"`([^`]*)`"
 _TYPE_NAMES = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
 
 
+Path = Sequence[str | int]
+"""Where in a value something is: names of members, and indices."""
+
+
 def shorten(text: str, limit: int = MAX_MESSAGE) -> str:
     """Cut a text to a length that is fit to read."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def place(path: Sequence[str | int]) -> str:
+def place(path: Path) -> str:
     """Write a path as `items[2].id`."""
     text = ""
     for step in path:
@@ -60,7 +64,7 @@ def quoted(value: object) -> str:
         return shorten(repr(type(value).__name__), MAX_NAME)
 
 
-def mismatch(path: Sequence[str | int], message: str) -> Mismatch:
+def mismatch(path: Path, message: str) -> Mismatch:
     """Make a mismatch of a path and a message, both cut to size."""
     return Mismatch(place(path), shorten(message))
 
@@ -131,12 +135,12 @@ def _json_type_names(quoted_types: re.Match[str]) -> str:
     return " or ".join(_TYPE_NAMES.get(name, name) for name in types)
 
 
-def mismatches_from_pydantic(error: Exception) -> list[Mismatch]:
-    """Describe a `pydantic.ValidationError`."""
+def mismatches_from_pydantic(error: Exception, at: Path = ()) -> list[Mismatch]:
+    """Describe a `pydantic.ValidationError` about the value at this path."""
     count: int = cast("Any", error).error_count()
     if count > MAX_COUNTED:
         # Listing them could take more memory than the value did.
-        return [Mismatch("", f"does not fit in {count} places")]
+        return [mismatch(at, f"does not fit in {count} places")]
     errors = cast("Any", error).errors(
         include_url=False, include_context=False, include_input=False
     )
@@ -152,5 +156,5 @@ def mismatches_from_pydantic(error: Exception) -> list[Mismatch]:
             case _:
                 text: str = entry["msg"].removeprefix("Value error, ")
                 message = text[:1].lower() + text[1:]
-        found.append(mismatch(entry["loc"], message))
+        found.append(mismatch((*at, *entry["loc"]), message))
     return found
