@@ -79,13 +79,10 @@ class ToolService:
         if task is None:
             if not isinstance(outcome, bytes):
                 return self._wait_for_result(outcome)
-            flush = self._flush_changes
-            flush()  # the host is notified of a change before it gets the result
+            self._flush_changes()  # the host is notified of a change before it gets the result
             return outcome
         if tool is not None and tool.function.returns_task:
             return self._wait_for_task(outcome, task.ttl)
-        if isinstance(outcome, Task):
-            return self._tasks.delegate(outcome)
         return self._start_task(outcome, task.ttl)
 
     def _call(
@@ -147,12 +144,12 @@ class ToolService:
         """Wait for the server's task, so that the host can follow it."""
         if not isinstance(outcome, bytes | Task):
             outcome = await outcome
-        if isinstance(outcome, Task):
-            return self._tasks.delegate(outcome)
         return self._start_task(outcome, ttl)
 
     def _start_task(self, outcome: Outcome, ttl: float | None) -> bytes:
-        if isinstance(outcome, bytes | Task):
+        if isinstance(outcome, Task):
+            return self._tasks.delegate(outcome)
+        if isinstance(outcome, bytes):
             outcome = _completed(outcome)
         return CreateTaskResult(task=self._tasks.start(outcome, ttl).task).to_wire()
 
@@ -168,5 +165,5 @@ def _as_object(arguments: Raw) -> Raw:
     raise ProtocolError(INVALID_PARAMS, text)
 
 
-async def _completed(outcome: bytes | Task) -> bytes | Task:
+async def _completed(outcome: bytes) -> bytes:
     return outcome
