@@ -16,14 +16,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Annotated, Any, Literal, Protocol, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
 from transom.errors import Mismatch, SchemaError
 from transom.json_values import depth_exceeds, type_name
 from transom.schema.document import refers_to_itself, walk
-from transom.schema.mismatches import choices, mismatch, names, quoted, shorten
+from transom.schema.mismatches import choices, invalid, mismatch, names, quoted, shorten
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -150,35 +150,45 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Checker:
-    """Lists the mismatches of a value with a JSON Schema that refers to no other document."""
+    """Lists the mismatches of a value with a JSON Schema that refers to no other document.
+
+    A `lazy` one loads a package when the first value comes, whatever the schema: it must be valid.
+    """
 
     __slots__ = ("_loaded", "_recursive", "_schema")
 
-    def __init__(self, schema: dict[str, Any]) -> None:
+    def __init__(self, schema: dict[str, Any], *, lazy: bool = False) -> None:
         self._schema = schema
-        self._recursive = refers_to_itself(schema)
-        self._loaded = None if _is_plain(schema) and _has_engine() else _load_engine(schema)
+        self._recursive = False
+        self._loaded: _RustEngine | _PythonEngine | None = None
+        if not (lazy or (_is_plain(schema) and _has_engine())):
+            self._load()
 
-    @property
-    def _engine(self) -> Engine:
-        if self._loaded is None:
-            self._loaded = _load_engine(self._schema)
+    def _load(self) -> _RustEngine | _PythonEngine:
+        self._recursive = refers_to_itself(self._schema)
+        self._loaded = _load_engine(self._schema)
         return self._loaded
 
     def mismatches(self, value: object, data: bytes | msgspec.Raw) -> list[Mismatch]:
         """List what is wrong with a plain JSON value; nothing means that it fits."""
+        engine = self._loaded or self._load()
         # Only a schema that refers to itself can lead a validator as deep as the value goes.
         if self._recursive and _may_be_deep(bytes(data)) and depth_exceeds(value, MAX_VALUE_DEPTH):
             return [Mismatch("", "is nested too deeply")]
         try:
-            if self._engine.fits(value):
+            if engine.fits(value):
                 return []
             everything = memoryview(data).nbytes <= MAX_LISTED_BYTES
-            faults = self._engine.faults(value, everything=everything)
+            faults = engine.faults(value, everything=everything)
             return list(describe(faults)) or [Mismatch("", "does not fit the schema")]
         except (TypeError, ValueError, RecursionError):
             # The validators' errors for values that are nested beyond their limit.
             return [Mismatch("", "is nested too deeply")]
+
+    def require(self, value: object, data: bytes | msgspec.Raw) -> None:
+        """Raise `ValidationError` with what is wrong with a plain JSON value, if anything is."""
+        if mismatches := self.mismatches(value, data):
+            raise invalid(mismatches)
 
 
 def _may_be_deep(data: bytes) -> bool:
@@ -225,7 +235,7 @@ def _has_engine() -> bool:
         return False
 
 
-def _load_engine(schema: dict[str, Any]) -> Engine:
+def _load_engine(schema: dict[str, Any]) -> _RustEngine | _PythonEngine:
     # Imported here because most tools never need them, and a browser may not have them.
     try:
         import jsonschema_rs  # noqa: PLC0415
@@ -243,19 +253,10 @@ def _load_engine(schema: dict[str, Any]) -> Engine:
     return _PythonEngine(jsonschema, schema)
 
 
-class Engine(Protocol):
-    """A common interface to validator packages."""
-
-    def fits(self, value: object) -> bool:
-        """Whether the value is valid. Fast."""
-        ...
-
-    def faults(self, value: object, *, everything: bool) -> Iterable[Fault]:
-        """What is wrong with an invalid value, or only the first thing."""
-        ...
-
-
 # --- what the packages report ----------------------------------------------------------------
+
+# Both have `fits`, which is fast, and `faults`: what is wrong with an invalid value, or only the
+# first thing.
 
 
 class _RustEngine:

@@ -141,9 +141,8 @@ def from_document(source: Mapping[str, Any], direction: Direction) -> Schema:
     }
 
     def parse(data: bytes | msgspec.Raw) -> Any:
-        value = _decode(data)
-        if mismatches := checker.mismatches(value, data):
-            raise invalid(mismatches)
+        value = read_json(data)
+        checker.require(value, data)
         for name, default in defaults.items():
             if name not in value:
                 value[name] = msgspec.to_builtins(default)  # a copy
@@ -166,7 +165,7 @@ def from_validator(source: Validator, direction: Direction) -> Schema:
     spread = direction == "input" and getattr(source, "spread", True) is not False
 
     def parse(data: bytes | msgspec.Raw) -> Any:
-        value = _decode(data)
+        value = read_json(data)
         try:
             validated: Any = source.validate(value["result"] if wrapped else value)
         except ValidationError:
@@ -183,9 +182,10 @@ def from_validator(source: Validator, direction: Direction) -> Schema:
     return Schema(emitted, parse, spread=spread, wrapped=wrapped)
 
 
-def _decode(data: bytes | msgspec.Raw) -> Any:
+def read_json(data: bytes | msgspec.Raw, type: Any = Any) -> Any:
+    """Read JSON; plain values unless a type is given."""
     try:
-        return msgspec.json.decode(data)
+        return msgspec.json.decode(data, type=type)
     except Exception as error:
         raise invalid([mismatch_from_error(error)]) from error
 

@@ -21,8 +21,8 @@ import msgspec
 from transom.errors import Mismatch, SchemaError, ValidationError
 from transom.schema.document import require_object
 from transom.schema.hints import describe, translate
-from transom.schema.mismatches import invalid, mismatch_from_error
-from transom.schema.schema import Schema, to_json
+from transom.schema.mismatches import invalid
+from transom.schema.schema import Schema, read_json, to_json
 from transom.schema.typed import Typed, generate, typed_output
 from transom.types import (
     AudioContent,
@@ -229,11 +229,11 @@ def _require_keyword(parameter: inspect.Parameter, where: str) -> None:
 
 def _read_parameter(parameter: inspect.Parameter, hint: Any, description: str | None) -> _Parameter:
     default = parameter.default
-    if _is_field_info(default):
-        # `size: int = Field(3, ge=1)` says it all in the place of the default.
-        info = default
-        hint = typing.Annotated[hint, info]
-        default = _field_default(info)
+    if type(default).__name__ == "FieldInfo" and hasattr(default, "is_required"):
+        # `size: int = Field(3, ge=1)`, of pydantic, says it all in the place of the default.
+        hint = typing.Annotated[hint, default]
+        required = default.is_required()
+        default = parameter.empty if required else default.get_default(call_default_factory=True)
     hint = translate(hint)
     if default is None:
         hint = _with_none(hint)
@@ -256,16 +256,6 @@ def _with_none(hint: Any) -> Any:
 
 def _is_note(meta: msgspec.Meta) -> bool:
     return meta.title is not None or meta.description is not None or meta.examples is not None
-
-
-def _is_field_info(default: object) -> bool:
-    return type(default).__name__ == "FieldInfo" and hasattr(default, "is_required")
-
-
-def _field_default(info: Any) -> Any:
-    if info.is_required():
-        return inspect.Parameter.empty
-    return info.get_default(call_default_factory=True)
 
 
 def _arguments(parameters: list[_Parameter], rest: Any, reserved: set[str]) -> Schema:
@@ -347,11 +337,7 @@ def _open_arguments(known: Typed, rest: Typed, names: set[str], reserved: set[st
 
     def parse(data: bytes | msgspec.Raw) -> Any:
         arguments: dict[str, Any] = known.parse(data)
-        entries: dict[str, msgspec.Raw]
-        try:
-            entries = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        except Exception as error:
-            raise invalid([mismatch_from_error(error)]) from error
+        entries: dict[str, msgspec.Raw] = read_json(data, dict[str, msgspec.Raw])
         if taken := refused.intersection(entries):
             raise invalid(
                 [Mismatch(name, "is not an argument of this tool") for name in sorted(taken)]

@@ -25,9 +25,7 @@ from transom.schema.mismatches import (
     mismatches_from_pydantic,
     shorten,
 )
-from transom.schema.schema import Direction, Schema, to_json
-
-_decode_plain = msgspec.json.Decoder().decode
+from transom.schema.schema import Direction, Schema, read_json, to_json
 
 
 class Typed:
@@ -63,7 +61,7 @@ class Typed:
             raise unsupported(error) from error
         self._finish = finish
         self._incomplete = incomplete
-        self._checker = Checker(json_schema) if check else None
+        self._checker = Checker(json_schema, lazy=check is None)
         self._first = self._checker if check == "text" else None
         self._last = self._checker if check == "finished" else None
         self.json_schema = json_schema
@@ -80,7 +78,7 @@ class Typed:
         """Read a value from JSON text."""
         try:
             if self._first is not None:
-                _require(self._first, msgspec.json.decode(data), data)
+                self._first.require(msgspec.json.decode(data), data)
             decode, finish = self._decode, self._finish
             value = decode(data)
             if self._incomplete:
@@ -88,7 +86,7 @@ class Typed:
             if finish is not None:
                 value = finish(value)
             if self._last is not None:
-                _require(self._last, value, data)
+                self._last.require(value, data)
         except ValidationError:
             raise
         except Exception as error:
@@ -110,23 +108,16 @@ class Typed:
         """List all mismatches of a value of ordinary size: msgspec has stopped at the first."""
         if isinstance(error, msgspec.ValidationError) and len(bytes(data)) <= MAX_LISTED_BYTES:
             try:
-                value = msgspec.json.decode(data)
-                self._checker = self._checker or Checker(self.json_schema)
+                mismatches = self._checker.mismatches(msgspec.json.decode(data), data)
             except (SchemaError, msgspec.DecodeError, UnicodeError, RecursionError):
                 pass  # not JSON after all, or no validator to ask: one mismatch is better than none
             else:
-                mismatches = self._checker.mismatches(value, data)
                 if self._finish is _plain_values:
                     # In an output, what is missing may be filled in; msgspec knows, we do not.
                     mismatches = [found for found in mismatches if found.message != "is required"]
                 if mismatches:
                     return invalid(mismatches)
         return invalid([mismatch_from_error(error)])
-
-
-def _require(checker: Checker, value: object, data: bytes | msgspec.Raw) -> None:
-    if mismatches := checker.mismatches(value, data):
-        raise invalid(mismatches)
 
 
 def typed_input(hint: Any) -> Schema:
@@ -170,7 +161,7 @@ def _exact(hint: Any, translated: Any, *, plain: bool) -> type[msgspec.Struct] |
 
 
 def _plain_values(value: Any) -> Any:
-    return _decode_plain(to_json(value))
+    return msgspec.json.decode(to_json(value))
 
 
 def _decode_custom(cls: type, value: Any) -> Any:
@@ -408,7 +399,7 @@ def model_output(source: Any) -> Schema:
     adapter = _adapter(source)
     document = json_schema_of(source, "output")
     emitted, wrapped = wrap_other(inline(document, generated=True, name=source.__name__))
-    checker = functools.cache(lambda: Checker(emitted))  # loaded when it is needed
+    checker = Checker(emitted, lazy=True)
 
     def complete(value: Any) -> Any:
         instance = adapter.validate_json(msgspec.json.encode(value["result"] if wrapped else value))
@@ -416,19 +407,16 @@ def model_output(source: Any) -> Schema:
         return {"result": dumped} if wrapped else dumped
 
     def parse(data: bytes | msgspec.Raw) -> Any:
-        try:
-            value = msgspec.json.decode(data)
-        except Exception as error:
-            raise _explained(error) from error
-        mismatches = checker().mismatches(value, data)
+        value = read_json(data)
+        mismatches = checker.mismatches(value, data)
         if any(mismatch.message == "is required" for mismatch in mismatches):
             # It may be a mapping that relies on the model's defaults: let the model complete it.
             try:
                 value = complete(value)
             except Exception as error:
                 raise invalid(mismatches) from error
-            mismatches = checker().mismatches(value, data)
-        if mismatches:
+            checker.require(value, data)
+        elif mismatches:
             raise invalid(mismatches)
         return value
 
