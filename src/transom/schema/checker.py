@@ -23,7 +23,7 @@ import msgspec
 from transom.errors import Mismatch, SchemaError
 from transom.json_values import depth_exceeds, type_name
 from transom.schema.document import refers_to_itself, walk
-from transom.schema.mismatches import choices, invalid, mismatch, names, quoted, shorten
+from transom.schema.mismatches import MAX_NAME, choices, invalid, mismatch, quoted, shorten
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -79,7 +79,8 @@ def _describe_one(fault: Fault) -> Iterator[Mismatch]:
             for name in _listed(expected):
                 yield mismatch((*path, name), "is required")
         case "additionalProperties":
-            hint = f"; known: {names(fault.known)}" if fault.known else ""
+            known = choices(fault.known, lambda name: shorten(name, MAX_NAME))
+            hint = f"; known: {known}" if known else ""
             for name in _listed(expected) or ["?"]:
                 yield mismatch((*path, name), f"is not expected{hint}")
         case "type":
@@ -280,8 +281,6 @@ class _RustEngine:
         try:
             self._validator.validate(value)
         except ValueError as error:
-            if not hasattr(error, "kind"):
-                raise
             return [self._fault(error)]
         return []
 

@@ -165,13 +165,6 @@ def _meta(values: dict[str, Any]) -> msgspec.Meta:
 # --- classes ---------------------------------------------------------------------------------
 
 
-class FieldHint(msgspec.Struct, frozen=True):
-    """One field of a class: its name on the wire, and its hint as written."""
-
-    wire_name: str
-    hint: Any
-
-
 def is_pydantic(hint: Any) -> bool:
     """Whether pydantic must read this type: a model, or a type that brings its own validation."""
     return isinstance(hint, type) and hasattr(hint, "__get_pydantic_core_schema__")
@@ -192,16 +185,10 @@ def reachable_classes(hint: Any) -> list[Any]:
             continue
         if has_fields(node) and node not in found:
             found.append(node)
-            todo.extend(field.hint for field in field_hints(node))
-        todo.extend(_inner(node))
+            todo.extend(field_hints(node).values())
+        for argument in get_args(node):  # a list has the parameters of a Callable
+            todo += cast("list[Any]", argument) if isinstance(argument, list) else [argument]
     return found
-
-
-def _inner(node: Any) -> tuple[Any, ...]:
-    parts: list[Any] = []
-    for argument in get_args(node):
-        parts += cast("list[Any]", argument) if isinstance(argument, list) else [argument]
-    return tuple(parts)
 
 
 def has_fields(hint: Any) -> bool:
@@ -215,8 +202,8 @@ def is_pydantic_model(hint: Any) -> bool:
     return isinstance(hint, type) and hasattr(hint, "model_validate_json")
 
 
-def field_hints(hint: Any) -> list[FieldHint]:
-    """The fields of a class, as it declares them."""
+def field_hints(hint: Any) -> dict[str, Any]:
+    """The hints of a class's fields as it declares them, by the fields' names on the wire."""
     cls = get_origin(hint) or hint
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
@@ -226,6 +213,6 @@ def field_hints(hint: Any) -> list[FieldHint]:
             "module level, where it can be found"
         ) from error
     if issubclass(cls, msgspec.Struct):
-        names = {field.name: field.encode_name for field in msgspec.structs.fields(cls)}
-        return [FieldHint(names[name], hints[name]) for name in names if name in hints]
-    return [FieldHint(name, hint) for name, hint in hints.items()]
+        fields = msgspec.structs.fields(cls)
+        return {field.encode_name: hints[field.name] for field in fields if field.name in hints}
+    return hints

@@ -7,8 +7,8 @@ the value, which may be megabytes long, or an attack.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -29,6 +29,7 @@ _QUOTED_TYPE = r"`([^`]*)`"
 _TYPE_NAMES = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
 
 
+T = TypeVar("T")
 Path = Sequence[str | int]
 """Where in a value something is: names of members, and indices."""
 
@@ -58,10 +59,7 @@ def quoted(value: object) -> str:
     if isinstance(value, str):
         # Escapes what could break the line; repr also makes lone surrogates printable.
         return shorten(repr(value), MAX_NAME)
-    try:
-        return shorten(msgspec.json.encode(value).decode(), MAX_NAME)
-    except (TypeError, ValueError, RecursionError):
-        return shorten(repr(type(value).__name__), MAX_NAME)
+    return shorten(msgspec.json.encode(value).decode(), MAX_NAME)
 
 
 def mismatch(path: Path, message: str) -> Mismatch:
@@ -78,17 +76,10 @@ def invalid(mismatches: Iterable[Mismatch]) -> ValidationError:
     return ValidationError(unique)
 
 
-def choices(options: Sequence[object]) -> str:
-    """List allowed values: `'a', 'b', ... (12 more)`."""
-    shown = ", ".join(quoted(option) for option in options[:MAX_CHOICES])
+def choices(options: Sequence[T], write: Callable[[T], str] = quoted) -> str:
+    """List what is allowed: `'a', 'b', ... (12 more)`."""
+    shown = ", ".join(write(option) for option in options[:MAX_CHOICES])
     rest = len(options) - MAX_CHOICES
-    return f"{shown}, ... ({rest} more)" if rest > 0 else shown
-
-
-def names(known: Sequence[str]) -> str:
-    """List known names: `a, b, ... (12 more)`."""
-    shown = ", ".join(shorten(name, MAX_NAME) for name in known[:MAX_CHOICES])
-    rest = len(known) - MAX_CHOICES
     return f"{shown}, ... ({rest} more)" if rest > 0 else shown
 
 

@@ -124,12 +124,8 @@ _CONTENT_NAMES = frozenset({"CallToolResult", *(cls.__name__ for cls in _CONTENT
 _NO_DATA = (Any, object, None, type(None), str, bytes, bytearray, memoryview, typing.NoReturn)
 
 
-def describes_data(hint: Any) -> bool:
-    """Whether a return annotation declares structured content that a schema can describe."""
-    return not _has_no_data(hint) and not _has_content(hint)
-
-
 def _has_no_data(hint: Any) -> bool:
+    """Whether a return annotation declares nothing that a schema can describe."""
     if any(hint is kind for kind in _NO_DATA) or isinstance(hint, typing.TypeVar):
         return True
     origin, arguments = get_origin(hint), get_args(hint)
@@ -204,7 +200,7 @@ def from_return(function: Callable[..., Any]) -> Schema | None:
     try:
         annotation = inspect.signature(function).return_annotation
         hint = Annotations(function)(annotation, "the return value")
-        if annotation is inspect.Signature.empty or not describes_data(hint):
+        if annotation is inspect.Signature.empty or _has_no_data(hint) or _has_content(hint):
             return None
         return typed_output(hint)
     except (SchemaError, TypeError, ValueError):

@@ -56,7 +56,8 @@ class Typed:
         exact: type[msgspec.Struct] | None = None,
     ) -> None:
         try:
-            self._decode = msgspec.json.Decoder(hint, dec_hook=_decode_custom).decode
+            # `generate` has refused every type that neither msgspec nor pydantic knows.
+            self._decode = msgspec.json.Decoder(hint, dec_hook=read_pydantic).decode
         except (TypeError, ValueError) as error:
             raise unsupported(error) from error
         self._finish = finish
@@ -143,31 +144,21 @@ def typed_output(hint: Any) -> Schema:
     if generated.uses_pydantic:
         # A model may write what it would not read, so the JSON Schema alone decides.
         return Typed(dict[str, Any], schema, check="finished").schema(wrapped=wrapped)
+    is_struct = isinstance(translated, type) and issubclass(translated, msgspec.Struct)
+    checked_whole = is_struct and not (wrapped or generated.says_more or generated.incomplete)
     typed = Typed(
         translated,
         schema,
         finish=_plain_values,
         check="finished" if generated.says_more else None,
         incomplete=generated.incomplete,
-        exact=_exact(hint, translated, plain=not (generated.says_more or generated.incomplete)),
+        exact=cast("Any", translated) if checked_whole else None,
     )
     return typed.schema(wrapped=wrapped)
 
 
-def _exact(hint: Any, translated: Any, *, plain: bool) -> type[msgspec.Struct] | None:
-    if plain and translated is hint and isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        return hint
-    return None
-
-
 def _plain_values(value: Any) -> Any:
     return msgspec.json.decode(to_json(value))
-
-
-def _decode_custom(cls: type, value: Any) -> Any:
-    if is_pydantic(cls):
-        return read_pydantic(cls, value)
-    raise NotImplementedError(f"type {cls.__name__} is not supported")
 
 
 def _is_mapping(hint: Any) -> bool:
@@ -198,10 +189,10 @@ def generate(hint: Any, direction: Direction, *, name: str = "") -> Generated:
     """Describe a type, already translated, as JSON Schema."""
     classes = reachable_classes(hint)
     changes = [
-        (cls, field.wire_name, field.hint, translated)
+        (cls, wire_name, declared, translated)
         for cls in classes
-        for field in field_hints(cls)
-        if (translated := translate(field.hint)) != field.hint
+        for wire_name, declared in field_hints(cls).items()
+        if (translated := translate(declared)) != declared
         and not getattr(translated, "__parameters__", ())
     ]
     definitions: dict[str, Any] = {}
