@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -345,6 +346,20 @@ async def test_plain_tools_are_the_models_alone_on_a_server_with_views(
         "open_to_views": {"visibility": ["model", "app"]},
         "linked": None,
     }
+
+
+@every_framework
+@pytest.mark.parametrize("visibility", [["app"], ("app",)], ids=["list", "tuple"])
+async def test_a_plain_tool_for_views_alone_is_kept_from_clients_without_them(
+    framework: str, visibility: Sequence[str]
+) -> None:
+    server = bare(framework)
+    register_app_resource(server, URI, html=shop.PAGE)
+    server.tool(name="refresh", meta={"ui": {"visibility": visibility}})(show)
+    async with clients.memory_client(server, SHOWS_VIEWS) as connected:
+        assert set(await clients.tools_of(connected)) == {"refresh"}
+    async with clients.memory_client(server, {}) as connected:
+        assert not await clients.tools_of(connected)
 
 
 @every_framework

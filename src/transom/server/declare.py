@@ -325,7 +325,7 @@ def hidden(meta: Mapping[str, Any] | None) -> bool:
     if not isinstance(ui, Mapping):
         return False
     visibility = cast("Mapping[str, object]", ui).get("visibility")
-    return isinstance(visibility, list) and "model" not in visibility
+    return isinstance(visibility, list | tuple) and "model" not in visibility
 
 
 def model_only(meta: Mapping[str, Any] | None) -> dict[str, Any]:
