@@ -8,7 +8,7 @@ import enum
 import json
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import pydantic
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.ids import plain
 from transom.errors import ValidationError
-from transom.results import to_result
+from transom.results import encode_result, to_result
 from transom.schema import Schema, output_schema
 from transom.types import (
     AudioContent,
@@ -406,6 +406,14 @@ class TestWithAnOutputSchema:
         assert refusal({"structuredContent": {"title": 1}}, output) == (
             "title: expected string, got integer"
         )
+
+    def test_a_struct_of_exactly_the_declared_type_is_validated_and_encoded_at_once(self) -> None:
+        output = output_schema(Order)
+        order = Order(3)
+        assert encode_result(order, output) == to_result(order, output).to_wire()
+        order.order_id = cast("Any", "three")
+        with pytest.raises(ValidationError, match="orderId: expected integer, got string"):
+            encode_result(order, output)
 
     @pytest.mark.parametrize(
         "value", [ToolResult(content=[HELLO]), HELLO, [HELLO], {"content": [HELLO]}]

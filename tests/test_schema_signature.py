@@ -279,6 +279,11 @@ class TestWhatIsEmitted:
         assert schema.parse(b'{"size":null}') == {"size": None}
         assert mismatches(schema, {"size": 0}) == ["size: must be >= 1"]
 
+        tool.__annotations__["size"] = int
+        schema = from_signature(tool)
+        assert schema.parse(b'{"size":null}') == {"size": None}
+        assert mismatches(schema, {"size": "x"}) == ["size: expected integer or null, got string"]
+
     def test_a_pydantic_field_may_stand_in_the_place_of_the_default(self) -> None:
         def tool(
             size: int = pydantic.Field(3, ge=1, description="How big"),
