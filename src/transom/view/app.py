@@ -423,7 +423,6 @@ class App:
             SchemaError: a schema cannot be used.
         """
         self._registry.check_name(name)
-        self._check_offering(f"tool {name} was registered")
         tool = RegisteredTool(self._registry, name, handler, **options)
         self._offer_tools(f"tool {name} was registered")
         self._registry.add(tool)
@@ -498,19 +497,14 @@ class App:
             return False
         return bool(cast("Mapping[str, object]", tools).get("listChanged"))
 
-    def _check_offering(self, why: str) -> None:
-        """Check that the `tools` capability is declared, or can be."""
+    def _offer_tools(self, why: str) -> None:
+        """Declare the `tools` capability at the next handshake, if it is not declared already."""
         if self._connection is not None and "tools" not in self._connection.declared:
             raise RegistrationError(
                 f"The View is connected and did not declare the tools capability, but {why}. "
                 "Register a tool before connect(), or pass capabilities={'tools': {}} to App."
             )
-
-    def _offer_tools(self, why: str) -> None:
-        """Declare the `tools` capability at the next handshake, if it is not declared already."""
-        self._check_offering(why)
-        if self._connection is None:
-            self._offers_tools = True
+        self._offers_tools = True
 
     # --- requests to the host ----------------------------------------------------------------
 
