@@ -13,10 +13,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import warnings
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypedDict, Unpack
@@ -25,7 +23,7 @@ import msgspec
 from msgspec import Raw
 
 from transom.background import Background
-from transom.channel import Channel
+from transom.channel import Channel, Pipe
 from transom.errors import (
     SERVER_ERROR,
     CapabilityMissing,
@@ -252,43 +250,33 @@ class _ParentChannel:
         self._json = js.JSON
         self._window = js.window
         self._parent = js.window.parent
-        self._messages: deque[bytes] = deque()
-        self._arrived = asyncio.Event()
-        self._closed: str | None = None
+        self._incoming = Pipe(_MAX_UNREAD)
+        self.receive = self._incoming.receive
         self._listener = ffi.create_proxy(self._on_message)
         self._window.addEventListener("message", self._listener)
 
     def _on_message(self, event: Any) -> None:
-        if self._closed is not None or event.source != self._parent:
+        if self._incoming.closed or event.source != self._parent:
             return
         if getattr(event.data, "jsonrpc", None) != "2.0":
             return
-        if len(self._messages) >= _MAX_UNREAD:
+        if len(self._incoming.messages) >= _MAX_UNREAD:
             self._close(f"{_MAX_UNREAD} messages of the host wait unread")
-            return
-        self._messages.append(self._json.stringify(event.data).encode())
-        self._arrived.set()
+        else:
+            self._incoming.put(self._json.stringify(event.data).encode())
 
     async def send(self, data: bytes) -> None:
-        if self._closed is not None:
-            raise ChannelClosed(self._closed)
+        if self._incoming.closed:
+            raise ChannelClosed(self._incoming.reason)
         self._parent.postMessage(self._json.parse(data.decode()), "*")
 
-    async def receive(self) -> bytes:
-        while not self._messages:
-            if self._closed is not None:
-                raise ChannelClosed(self._closed)
-            self._arrived.clear()
-            await self._arrived.wait()
-        return self._messages.popleft()
-
     async def aclose(self) -> None:
-        if self._closed is None:
-            self._messages.clear()
+        if not self._incoming.closed:
+            self._incoming.messages.clear()
             self._close("The channel is closed")
 
     def _close(self, why: str) -> None:
-        self._closed = why
+        self._incoming.reason = why
         self._window.removeEventListener("message", self._listener)
         self._listener.destroy()
-        self._arrived.set()
+        self._incoming.close()
