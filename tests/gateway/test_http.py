@@ -23,7 +23,7 @@ from tests.gateway.raw_client import alive
 from tests.host.shop import Heard, editor, shop
 from transom import InProcessRenderer
 from transom.cli import gateway as cli_gateway
-from transom.cli.options import _gateway
+from transom.cli.options import COMMANDS
 from transom.connections.process import ServerProcess
 from transom.errors import UsageError
 from transom.gateway import Gateway
@@ -121,7 +121,7 @@ async def test_no_client_gets_the_token_of_the_page_that_shows_the_views_of_othe
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli_gateway, "_PAGE_WITHIN", 0.05)
-    options = _gateway().read(["--http", "0", "--no-open", "--", "none"])
+    options = COMMANDS["gateway"]().read(["--http", "0", "--no-open", "--", "none"])
     screen = cli_gateway._page(options, [server_from_command(["none"])])
     async with (
         aclosing(screen),

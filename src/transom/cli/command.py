@@ -12,7 +12,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, cast
 
 from transom.errors import UsageError
 
@@ -31,62 +31,104 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
-class Command:
-    """One command: how its line is read, and its help.
+class Declared(NamedTuple):
+    """What a command line may have: see `Options`. `names` is None for an argument."""
 
-    `module` has the function that runs it, `run(options) -> exit code`. The first paragraph of
-    `text` is its summary. A command with an empty `usage` needs no words: it runs without any.
+    names: str | None
+    settings: dict[str, Any]
+
+
+class Options(argparse.Namespace):
+    """What a command line says. Each command has a class, whose docstring is its help.
+
+    An attribute is declared with `argument`, `option`, `repeatable`, `choice`, `flag` or `several`.
+    Help shows them in this order, what is inherited last; options under their class's `panel`.
     """
 
-    def __init__(
-        self, name: str, module: str, usage: str, text: str, options: type[argparse.Namespace]
-    ) -> None:
-        self.needs_words = bool(usage)
+    module: ClassVar[str]
+    """The module that runs the command, with `run(options) -> exit code`."""
+    usage: ClassVar[str] = ""
+    """What follows its name. A command for which this is empty needs no words."""
+
+
+def argument(metavar: str, text: str, **settings: Any) -> Any:
+    """Declare an argument; `settings` are those of `argparse`."""
+    return Declared(None, {"metavar": metavar, "help": text, **settings})
+
+
+def option(metavar: str | None, text: str, *, names: str = "", **settings: Any) -> Any:
+    """Declare an option; it is called like its attribute unless `names` are given."""
+    return Declared(names, {"metavar": metavar, "help": text, **settings})
+
+
+def repeatable(metavar: str, text: str, **settings: Any) -> Any:
+    """Declare an option that may be given several times: its value is a list."""
+    return option(metavar, text, action="append", default=[], **settings)
+
+
+def choice(choices: Sequence[str], text: str) -> Any:
+    """Declare an option with one of these values, of which the first is the default."""
+    return option("|".join(choices), text, choices=choices, default=choices[0])
+
+
+def flag(text: str, *, names: str = "") -> Any:
+    """Declare an option without a value."""
+    return Declared(names, {"help": text, "action": "store_true"})
+
+
+def several(*options: Any) -> Any:
+    """Declare several options for one attribute."""
+    return options
+
+
+class Command:
+    """One command: how its line is read, and its help."""
+
+    def __init__(self, name: str, options: type[Options]) -> None:
         self.name = name
-        self.module = module
-        self._usage = usage
-        self._text = text
+        self.module = options.module
         self._options = options
         self._parser = _Parser(add_help=False, allow_abbrev=False)
         self._panels: dict[str, list[argparse.Action]] = {}
+        for each in options.__mro__:
+            panel = vars(each).get("panel", "Options")
+            for attribute, value in vars(each).items():
+                values = cast("tuple[object, ...]", value) if type(value) is tuple else (value,)
+                for declared in values:
+                    if isinstance(declared, Declared):
+                        self._add(attribute, declared, panel)
+
+    def _add(self, attribute: str, declared: Declared, panel: str) -> None:
+        names, settings = declared
+        if names is None:
+            action, panel = self._parser.add_argument(attribute, **settings), "Arguments"
+        else:
+            names = names or f"--{attribute.replace('_', '-')}"
+            action = self._parser.add_argument(*names.split(), dest=attribute, **settings)
+        self._panels.setdefault(panel, []).append(action)
+
+    @property
+    def needs_words(self) -> bool:
+        """Whether it does nothing without any."""
+        return bool(self._options.usage)
+
+    @property
+    def text(self) -> str:
+        """Its help: what it does."""
+        from inspect import cleandoc
+
+        return cleandoc(self._options.__doc__ or "")
 
     @property
     def summary(self) -> str:
-        """What it does, in a sentence."""
-        return self._text.partition("\n\n")[0]
+        """The same in a sentence."""
+        return self.text.partition("\n\n")[0]
 
     @property
     def option_names(self) -> list[str]:
         """Every option of it, as it is typed."""
         actions = [action for panel in self._panels.values() for action in panel]
         return [name for action in actions for name in action.option_strings]
-
-    # --- declaring ---------------------------------------------------------------------------
-
-    def argument(self, name: str, metavar: str, text: str, **settings: Any) -> None:
-        """Declare an argument; `settings` are those of `argparse`."""
-        action = self._parser.add_argument(name, metavar=metavar, help=text, **settings)
-        self._panels.setdefault("Arguments", []).append(action)
-
-    def option(
-        self, names: str, metavar: str | None, text: str, *, panel: str = "Options", **settings: Any
-    ) -> None:
-        """Declare an option with a value; `panel` is the heading under which help shows it."""
-        if metavar is not None:
-            settings["metavar"] = metavar
-        action = self._parser.add_argument(*names.split(), help=text, **settings)
-        self._panels.setdefault(panel, []).append(action)
-
-    def choice(
-        self, name: str, choices: Sequence[str], text: str, *, panel: str = "Options"
-    ) -> None:
-        """Declare an option with one of these values, of which the first is the default."""
-        metavar = "|".join(choices)
-        self.option(name, metavar, text, panel=panel, choices=choices, default=choices[0])
-
-    def flag(self, names: str, text: str, *, panel: str = "Options") -> None:
-        """Declare an option without a value."""
-        self.option(names, None, text, panel=panel, action="store_true")
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -96,19 +138,18 @@ class Command:
         Where the command takes a COMMAND, every word after `--` belongs to that.
         """
         own, after = list(words), list[str]()
-        if COMMAND in self._usage and "--" in own:
+        if COMMAND in self._options.usage and "--" in own:
             cut = own.index("--")
             own, after = own[:cut], own[cut + 1 :]
-        options = self._options()
-        _, unknown = self._parser.parse_known_intermixed_args(own, options)
+        found, unknown = self._parser.parse_known_intermixed_args(own)
         for word in unknown:
             if word.startswith("-"):
                 hint = did_you_mean(word.partition("=")[0], self.option_names)
                 raise UsageError(f"there is no option {word}{hint}")
             raise UsageError(f"there is one argument too many: {word}")
         if after:
-            options.command = [*options.command, *after]
-        return options
+            found.command = [*found.command, *after]
+        return self._options(**vars(found))
 
     def words(self, options: argparse.Namespace, panel: str) -> list[str]:
         """The options of a panel as words of a command line, without those at their default."""
@@ -133,7 +174,7 @@ class Command:
     def print_help(self) -> None:
         """Print what the command does and takes."""
         console = _console()
-        _print_text(console, f"Usage: transom {self.name} {self._usage}\n\n{self._text}")
+        _print_text(console, f"Usage: transom {self.name} {self._options.usage}\n\n{self.text}")
         for title, actions in self._panels.items():
             _print_panel(console, title, map(_help_row, actions))
 
@@ -257,27 +298,12 @@ def port_number(text: str) -> int:
 # --- what several commands have
 
 TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
-
-
-def add_opening_tool(command: Command) -> None:
-    """Declare `TARGET [TOOL]`: a server, and which of its tools opens the View."""
-    command.argument("target", "TARGET", TARGET_HELP)
-    command.argument(
-        "tool",
-        "TOOL",
-        "The tool whose View to open; not needed if only one tool opens a View.",
-        nargs="?",
-    )
-
-
-def add_header(command: Command, **settings: Any) -> None:
-    """Declare `--header`."""
-    command.option(
-        "--header",
-        "'NAME: VALUE'",
-        "Send this header with every request to a server by URL; repeatable. `${VAR}` is replaced "
-        "from the environment. `Authorization` takes the place of a login.",
-        action="append",
-        default=[],
-        **settings,
-    )
+TARGET: Any = argument("TARGET", TARGET_HELP)
+TOOL: Any = argument(
+    "TOOL", "The tool whose View to open; not needed if only one tool opens a View.", nargs="?"
+)
+HEADER: Any = repeatable(
+    "'NAME: VALUE'",
+    "Send this header with every request to a server by URL; repeatable. `${VAR}` is replaced from "
+    "the environment. `Authorization` takes the place of a login.",
+)
