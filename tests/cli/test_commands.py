@@ -218,6 +218,11 @@ def test_without_words_there_is_help_and_exit_2(words: list[str]):
     assert "Usage: transom" in ran.stdout
 
 
+def test_a_command_that_needs_nothing_runs_without_words(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("transom.cli.conform.run", lambda options: options.timeout)
+    assert run(["conform", "host"]) == 5
+
+
 def test_the_overview_has_every_command():
     shown = transom("--help").stdout
     assert [name for name in COMMANDS if f"│ {name} " not in shown] == []

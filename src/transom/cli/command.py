@@ -48,7 +48,7 @@ class Options(argparse.Namespace):
     module: ClassVar[str]
     """The module that runs the command, with `run(options) -> exit code`."""
     usage: ClassVar[str] = ""
-    """What follows its name. A command for which this is empty needs no words."""
+    """What follows its name. A command that takes nothing but options needs no words."""
 
 
 def argument(metavar: str, text: str, **settings: Any) -> Any:
@@ -110,7 +110,7 @@ class Command:
     @property
     def needs_words(self) -> bool:
         """Whether it does nothing without any."""
-        return bool(self._options.usage)
+        return self._options.usage not in ("", "[OPTIONS]")
 
     @property
     def text(self) -> str:
