@@ -24,7 +24,7 @@ from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli import parse_target, print_failure, run_async
 from transom.cli.login import remote_server
 from transom.connections.targets import Target
-from transom.errors import TransomError, UsageError
+from transom.errors import UsageError
 from transom.json_values import JsonObject, clean
 
 if TYPE_CHECKING:
@@ -34,18 +34,14 @@ if TYPE_CHECKING:
 def run(options: CheckOptions) -> int:
     """Do what the command line says; the exit code."""
     out = Console()
-    try:
-        if options.rules:
-            out.print(rule_list())
-            return 0
-        if options.explain is not None:
-            for rule in selected(RULES, options.explain.split(",")):
-                out.print(explanation(rule))
-            return 0
-        report = _report(options)
-    except TransomError as error:
-        print_failure("check", error)
-        return 2
+    if options.rules:
+        out.print(rule_list())
+        return 0
+    if options.explain is not None:
+        for rule in selected(RULES, options.explain.split(",")):
+            out.print(explanation(rule))
+        return 0
+    report = _report(options)
     _print(out, report, options)
     if report.failure is not None:
         return 2

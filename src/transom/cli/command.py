@@ -46,7 +46,7 @@ class Options(argparse.Namespace):
     """
 
     module: ClassVar[str]
-    """The module that runs the command, with `run(options) -> exit code`."""
+    """The module that runs the command, with `run(options) -> exit code`. What it raises is 2."""
     usage: ClassVar[str] = ""
     """What follows its name. A command that takes nothing but options needs no words."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from mcp.server.stdio import stdio_server
 from rich.console import Console
 
-from transom.cli import parse_target, print_failure, run_async
+from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.conform.report import (
     ConformReport,
@@ -26,7 +26,7 @@ from transom.conform.report import (
     requirements_table,
 )
 from transom.conform.server import ConformServer, other_server
-from transom.errors import TransomError, UsageError
+from transom.errors import UsageError
 from transom.json_values import JsonObject
 from transom.python_files import load_python_file
 
@@ -43,18 +43,14 @@ def run(options: ConformHostOptions | ConformViewOptions) -> int:
     if options.requirements:
         Console().print(requirements_table(subject))
         return 0
-    try:
-        _check_files(options.report)
-        # The loggers of both report what is wrong on purpose.
-        logging.getLogger("transom").addHandler(logging.NullHandler())
-        logging.getLogger("mcp").addHandler(logging.NullHandler())
-        if subject == "host":
-            return _measure_host(cast("ConformHostOptions", options))
-        report = run_async(_measure_view(cast("ConformViewOptions", options)))
-        return finish(report, options, sys.stdout)
-    except (TransomError, OSError) as error:
-        print_failure("conform", error)
-        return 2
+    _check_files(options.report)
+    # The loggers of both report what is wrong on purpose.
+    logging.getLogger("transom").addHandler(logging.NullHandler())
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+    if subject == "host":
+        return _measure_host(cast("ConformHostOptions", options))
+    report = run_async(_measure_view(cast("ConformViewOptions", options)))
+    return finish(report, options, sys.stdout)
 
 
 def _measure_host(options: ConformHostOptions) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
-from transom.cli import parse_target, print_failure, run_async
+from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.cli.open import folder_of, name_of
 from transom.connections.targets import identity_of
@@ -21,17 +21,11 @@ if TYPE_CHECKING:
 
 def run(options: DevOptions) -> int:
     """Do what the command line says; the exit code."""
-    try:
-        with ExitStack() as stack:
-            recorder = None
-            if options.record is not None:
-                recorder = stack.enter_context(Recorder(options.record))
-            run_async(make_session(options, recorder).run())
-    except (TransomError, OSError) as error:
-        print_failure("dev", error)
-        return 2
-    except KeyboardInterrupt:
-        pass
+    with suppress(KeyboardInterrupt), ExitStack() as stack:
+        recorder = None
+        if options.record is not None:
+            recorder = stack.enter_context(Recorder(options.record))
+        run_async(make_session(options, recorder).run())
     return 0
 
 

@@ -18,14 +18,14 @@ from transom.check.causes import Cause
 from transom.check.doctor import Diagnosis, diagnose
 from transom.check.host_profiles import HostProfile, host_profile
 from transom.check.positions import Position, find_position
-from transom.cli import parse_target, print_failure, run_async
+from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.cli.open import folder_of, read_object
 from transom.connections import ServerConnection, Target
 from transom.connections.targets import way_to
 from transom.dev.doctor import headless_browser
 from transom.dev.files import source_files
-from transom.errors import NotConnected, TransomError
+from transom.errors import NotConnected
 from transom.json_values import clean
 
 if TYPE_CHECKING:
@@ -35,20 +35,16 @@ if TYPE_CHECKING:
 def run(options: DoctorOptions) -> int:
     """Do what the command line says; the exit code."""
     out = Console(highlight=False)
-    try:
-        found = parse_target(options.target)
-        if options.tool is not None and options.tool.startswith("{"):  # the TOOL is left out
-            options.tool, options.arguments = None, options.tool
-        given = options.arguments
-        arguments = None if given is None else read_object("ARGS", given)
-        profile = host_profile(options.host)
-        server = remote_server(found, options.header, "transom doctor")
-        with Console(stderr=True).status("Opening the View…"):
-            work = _diagnose(server, options.tool, arguments, profile, options.timeout)
-            diagnosis = run_async(work)
-    except (TransomError, OSError) as error:
-        print_failure("doctor", error)
-        return 2
+    found = parse_target(options.target)
+    if options.tool is not None and options.tool.startswith("{"):  # the TOOL is left out
+        options.tool, options.arguments = None, options.tool
+    given = options.arguments
+    arguments = None if given is None else read_object("ARGS", given)
+    profile = host_profile(options.host)
+    server = remote_server(found, options.header, "transom doctor")
+    with Console(stderr=True).status("Opening the View…"):
+        work = _diagnose(server, options.tool, arguments, profile, options.timeout)
+        diagnosis = run_async(work)
     local = not isinstance(found, str)
     places = _places(diagnosis, list(source_files(folder_of(options.target))) if local else ())
     if options.json:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from transom.cli import print_failure, run_async
 from transom.cli.command import did_you_mean
-from transom.errors import TransomError, UsageError
+from transom.errors import UsageError
 from transom.evals.cases import EvalFile, Variant, as_list, read_cases
 from transom.evals.report import EvalReport, as_json, as_junit, print_report
 from transom.web.local.headless import HeadlessRenderer
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 def run(options: EvalCommandOptions) -> int:
     """Do what the command line says; the exit code."""
-    try:
-        report = run_async(_evaluate(options))
-    except TransomError as error:
-        print_failure("eval", error)
-        return 2
+    report = run_async(_evaluate(options))
     match options.format:
         case "table":
             print_report(Console(highlight=False), report)

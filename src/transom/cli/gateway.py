@@ -18,9 +18,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from transom.cli import print_failure, run_async
+from transom.cli import run_async
 from transom.connections.spawn import Process, signal_group, spawn
-from transom.errors import TransomError, UsageError
+from transom.errors import UsageError
 
 if TYPE_CHECKING:
     import asyncio
@@ -49,9 +49,6 @@ def run(options: GatewayOptions) -> int:
             process = spawn(options.command)
         _set_up_logging(verbose=options.verbose)
         run_async(_run(options, process, early))
-    except TransomError as error:
-        print_failure("gateway", error)
-        return 2
     except KeyboardInterrupt:  # Ctrl-C, before the event loop handles it
         return 0
     finally:

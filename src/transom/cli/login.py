@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from transom.cli import print_failure, run_async
+from transom.cli import run_async
 from transom.cli.options import LoginCommandOptions, LogoutOptions
 from transom.connections.oauth_client import OAuthClient
 from transom.connections.targets import RemoteServer, Target
@@ -23,19 +23,14 @@ _SECRET = "TRANSOM_CLIENT_SECRET"  # noqa: S105 - its name
 
 def run(options: LoginCommandOptions | LogoutOptions) -> int:
     """Do what the command line says; the exit code."""
-    try:
-        if isinstance(options, LogoutOptions):
-            _log_out(_checked(options.url))
-        elif options.list:
-            _print_logins()
-        elif options.url is None:
-            raise UsageError("name the server: transom login URL")
-        else:
-            run_async(_log_in(_checked(options.url), options))
-    except TransomError as error:
-        program = "logout" if isinstance(options, LogoutOptions) else "login"
-        print_failure(program, error)
-        return 2
+    if isinstance(options, LogoutOptions):
+        _log_out(_checked(options.url))
+    elif options.list:
+        _print_logins()
+    elif options.url is None:
+        raise UsageError("name the server: transom login URL")
+    else:
+        run_async(_log_in(_checked(options.url), options))
     return 0
 
 

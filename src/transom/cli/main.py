@@ -14,7 +14,7 @@ from importlib import import_module
 from transom.cli import print_failure
 from transom.cli.command import print_family, print_overview
 from transom.cli.options import COMMANDS, find_command
-from transom.errors import UsageError
+from transom.errors import TransomError, UsageError
 from transom.version import __version__
 
 _HELP = ("--help", "-h")
@@ -60,4 +60,10 @@ def run(words: Sequence[str]) -> int:
         print_failure(program, error)
         sys.stderr.write(f"Try: {' '.join(['transom', program]).rstrip()} --help\n")
         return 2
-    return import_module(command.module).run(options)
+    try:
+        return import_module(command.module).run(options)
+    except BrokenPipeError:
+        raise
+    except (TransomError, OSError) as error:
+        print_failure(command.name.partition(" ")[0], error)
+        return 2

@@ -14,7 +14,6 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
-from transom.cli import print_failure
 from transom.cli.author_options import NewOptions, Template
 from transom.cli.files import copy_files
 from transom.errors import UsageError
@@ -27,11 +26,7 @@ _SKIPPED: Final = ("__pycache__", "node_modules")
 
 def run(options: NewOptions) -> int:
     """Write the project; the exit code."""
-    try:
-        written = write_project(Path(options.name), options.template)
-    except (UsageError, OSError) as error:
-        print_failure("new", error)
-        return 2
+    written = write_project(Path(options.name), options.template)
     for file in written:
         sys.stdout.write(f"{file}\n")
     sys.stdout.write(f"\ncd {options.name}\ntransom dev server.py\n")

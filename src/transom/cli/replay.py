@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from transom.cli import parse_target, print_failure, run_async
+from transom.cli import parse_target, run_async
 from transom.connections.targets import way_to
-from transom.errors import TransomError
 from transom.json_values import clean, visible_json
 from transom.testing.replay import Difference, Replay
 from transom.testing.replay_view import open_page
@@ -19,12 +18,8 @@ if TYPE_CHECKING:
 
 def run(options: ReplayOptions) -> int:
     """Do what the command line says; the exit code."""
-    try:
-        replay = Replay(options.record, options.leg, name=options.name, ignore=options.ignore)
-        found = run_async(_replay(replay, options))
-    except (TransomError, OSError) as error:
-        print_failure("replay", error)
-        return 2
+    replay = Replay(options.record, options.leg, name=options.name, ignore=options.ignore)
+    found = run_async(_replay(replay, options))
     for difference in found:
         text = str(difference)
         if options.json:

@@ -5,22 +5,17 @@ from __future__ import annotations
 import sys
 import time
 
-from transom.cli import print_failure
 from transom.cli.options import StorageClearOptions, StorageOptions
-from transom.errors import TransomError, UsageError
+from transom.errors import UsageError
 from transom.web.view_storage import StoredOrigin, ViewStorage
 
 
 def run(options: StorageOptions | StorageClearOptions) -> int:
     """Do what the command line says; the exit code."""
-    try:
-        if isinstance(options, StorageClearOptions):
-            _clear(options)
-        else:
-            _show()
-    except TransomError as error:
-        print_failure("storage", error)
-        return 2
+    if isinstance(options, StorageClearOptions):
+        _clear(options)
+    else:
+        _show()
     return 0
 
 
