@@ -46,6 +46,18 @@ def shared_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     return task
 
 
+def logged_task(work: Coroutine[Any, Any, T], log: logging.Logger) -> asyncio.Task[T]:
+    """A task that nobody waits for: its failure is logged, and ends nothing else."""
+
+    def report(done: asyncio.Task[T]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            logs_errors(log)(error)
+
+    task = asyncio.create_task(work)
+    task.add_done_callback(report)
+    return task
+
+
 async def stop(task: asyncio.Future[Any] | None) -> None:
     """Cancel a task, if there is one, and wait until it has ended."""
     if task is not None:

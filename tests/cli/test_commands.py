@@ -1,6 +1,7 @@
 """Command lines: what is read from them, what is wrong with them, and help."""
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from transom.cli import run_async
 from transom.cli.gateway import gateway_limits
 from transom.cli.main import run
 from transom.cli.options import COMMANDS, GatewayOptions, find_command, gateway_words
+from transom.cli.target import read_call
 from transom.errors import UsageError
 from transom.version import __version__
 
@@ -128,6 +130,15 @@ def test_arguments_may_stand_before_and_after_options():
     options = command.read(rest)
     assert (options.target, options.tool, options.arguments) == ("x.py", "show", '{"a": 1}')
     assert options.json
+
+
+@pytest.mark.parametrize("name", ["open", "doctor", "conform view"])
+def test_arguments_may_be_given_without_the_tool(name: str):
+    given = {"status": "open"}
+    command = COMMANDS[name]()
+    for line in (["x.py", json.dumps(given)], ["x.py", "show", json.dumps(given)]):
+        tool = "show" if "show" in line else None
+        assert read_call(command.read(line)) == (tool, given)
 
 
 def test_a_command_of_two_words_leaves_the_shorter_one_all_its_words():

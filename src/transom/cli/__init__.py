@@ -44,7 +44,6 @@ def print_failure(command: str, error: object) -> None:
     shown = [f"{_indent(line)}{clean(line.strip(), _MAX_LINE)}" for line in lines]
     program = f"transom {command}".rstrip()
     sys.stderr.write(f"{program}: {chr(10).join(shown)}\n")
-    sys.stderr.flush()
 
 
 def _indent(line: str) -> str:

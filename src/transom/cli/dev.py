@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from transom.cli import parse_target, run_async
-from transom.cli.login import remote_server
-from transom.cli.open import folder_of, name_of
+from transom.cli import run_async
+from transom.cli.target import read_target
 from transom.connections.targets import identity_of
-from transom.dev.session import DevSession, DevTarget, Settings
+from transom.dev.session import DevSession, Settings
 from transom.errors import TransomError
 from transom.traffic import Recorder
 from transom.web.local.renderers import open_in_browser
@@ -21,20 +20,15 @@ if TYPE_CHECKING:
 
 def run(options: DevOptions) -> int:
     """Do what the command line says; the exit code."""
-    with suppress(KeyboardInterrupt), ExitStack() as stack:
-        recorder = None
-        if options.record is not None:
-            recorder = stack.enter_context(Recorder(options.record))
+    recording = nullcontext() if options.record is None else Recorder(options.record)
+    with suppress(KeyboardInterrupt), recording as recorder:
         run_async(make_session(options, recorder).run())
     return 0
 
 
 def make_session(options: DevOptions, recorder: Recorder | None = None) -> DevSession:
     """The session of a command line; a UsageError says what is wrong with that."""
-    found = parse_target(options.target)
-    server = remote_server(found, options.header, "transom dev")
-    folder = None if isinstance(found, str) else folder_of(options.target)
-    target = DevTarget(name_of(options.target, found), options.target, server, folder)
+    target = read_target(options, "transom dev")
 
     async def open_page(url: str) -> None:
         sys.stderr.write(f"transom dev shows {options.target} at {url}\nPress Ctrl-C to end it.\n")
@@ -50,7 +44,7 @@ def make_session(options: DevOptions, recorder: Recorder | None = None) -> DevSe
         timeout=options.timeout,
         settings=Settings(csp=options.csp),
         checks=not options.no_check,
-        program=f"dev {identity_of(server)}",
+        program=f"dev {identity_of(target.server)}",
         ephemeral=options.ephemeral,
         ports=(options.port, options.port and options.port + 1),
         recorder=recorder,

@@ -18,9 +18,8 @@ from transom.check.causes import Cause
 from transom.check.doctor import Diagnosis, diagnose
 from transom.check.host_profiles import HostProfile, host_profile
 from transom.check.positions import Position, find_position
-from transom.cli import parse_target, run_async
-from transom.cli.login import remote_server
-from transom.cli.open import folder_of, read_object
+from transom.cli import run_async
+from transom.cli.target import read_call, read_target
 from transom.connections import ServerConnection, Target
 from transom.connections.targets import way_to
 from transom.dev.doctor import headless_browser
@@ -35,18 +34,13 @@ if TYPE_CHECKING:
 def run(options: DoctorOptions) -> int:
     """Do what the command line says; the exit code."""
     out = Console(highlight=False)
-    found = parse_target(options.target)
-    if options.tool is not None and options.tool.startswith("{"):  # the TOOL is left out
-        options.tool, options.arguments = None, options.tool
-    given = options.arguments
-    arguments = None if given is None else read_object("ARGS", given)
+    target = read_target(options, "transom doctor")
+    tool, arguments = read_call(options)
     profile = host_profile(options.host)
-    server = remote_server(found, options.header, "transom doctor")
     with Console(stderr=True).status("Opening the View…"):
-        work = _diagnose(server, options.tool, arguments, profile, options.timeout)
+        work = _diagnose(target.server, tool, arguments, profile, options.timeout)
         diagnosis = run_async(work)
-    local = not isinstance(found, str)
-    places = _places(diagnosis, list(source_files(folder_of(options.target))) if local else ())
+    places = _places(diagnosis, () if target.folder is None else list(source_files(target.folder)))
     if options.json:
         sys.stdout.write(f"{as_json(diagnosis, places)}\n")
     else:

@@ -231,7 +231,6 @@ def _program(options: GatewayOptions, servers: list[ServerConfig]) -> str:
 
 def _print(text: str) -> None:
     sys.stderr.write(f"transom gateway: {text}\n")
-    sys.stderr.flush()
 
 
 def _print_address(url: str) -> None:

@@ -193,4 +193,3 @@ def _hint(gateway: Sequence[str], why: str) -> str:
 def _print(text: str) -> None:
     sys.stdout.flush()
     sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()

@@ -113,7 +113,6 @@ def page_opener(
     async def show(page: str) -> None:
         where = "Open this page" if not opens else "Your browser opens; if it does not, open"
         sys.stderr.write(f"{program}: {server_of(url)} wants you to log in. {where}: {page}\n")
-        sys.stderr.flush()
         if not opens:
             return
         try:

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -20,11 +20,11 @@ from rich.text import Text
 from transom.background import ignore, stop
 from transom.check.causes import CSP_FIELDS
 from transom.check.schemas import schema_error
-from transom.cli import parse_target, print_failure, run_async
-from transom.cli.login import remote_server
+from transom.cli import print_failure, run_async
+from transom.cli.target import read_call, read_object, read_target
 from transom.connections.targets import Target, identity_of
 from transom.dev.files import find_in_files, watch_files
-from transom.dev.starting import ServerStarter
+from transom.dev.starting import DevTarget, ServerStarter
 from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, act_request, is_ref
 from transom.errors import (
     SERVER_ERROR,
@@ -34,7 +34,6 @@ from transom.errors import (
     TransomError,
     UsageError,
 )
-from transom.gateway.configuration.config import name_of_command, name_of_url
 from transom.host.asking.policy import Policy
 from transom.host.host import Host
 from transom.host.tools.tool_visibility import links_view
@@ -196,34 +195,31 @@ _BETWEEN = 0.15  # seconds from one to the next
 def run(options: OpenOptions) -> int:
     """Do what the command line says; the exit code."""
     command: OpenCommand | None = None
-    recorder: Recorder | None = None
     try:
-        target = parse_target(options.target)
-        server = remote_server(target, options.header, "transom open")
-        if options.tool is not None and options.tool.startswith("{"):  # the TOOL is left out
-            options.tool, options.arguments = None, options.tool
-        arguments = read_object("ARGS", options.arguments)
+        target = read_target(options, "transom open")
+        tool, arguments = read_call(options)
         steps = [read_step(*each) for each in options.steps]
         _check_screenshot(options.screenshot, headless=options.headless)
         if options.wait is not None and not options.headless:
             raise UsageError("--wait needs --headless")
-        if options.watch and isinstance(target, str):
+        if options.watch and target.folder is None:
             raise UsageError("--watch needs a server that runs here: a file, module or command")
-        recorder = None if options.record is None else Recorder(options.record)
-        command = _make_command(options, f"open {identity_of(server)}", recorder)
-        run_async(
-            command.run(
-                server,
-                options.tool,
-                arguments,
-                steps,
-                name=name_of(options.target, target),
-                wait=options.wait,
-                screenshot=None if options.screenshot is None else options.screenshot.write_bytes,
-                stay=not options.headless,
-                watched=folder_of(options.target) if options.watch else None,
+        recording = nullcontext() if options.record is None else Recorder(options.record)
+        with recording as recorder:
+            command = _make_command(options, target, recorder)
+            run_async(
+                command.run(
+                    target.server,
+                    tool,
+                    arguments or {},
+                    steps,
+                    name=target.name,
+                    wait=options.wait,
+                    screenshot=options.screenshot and options.screenshot.write_bytes,
+                    stay=not options.headless,
+                    watched=target.folder if options.watch else None,
+                )
             )
-        )
     except (TransomError, OSError) as error:
         _print_trouble(_reason(options.target, error))
         return 2
@@ -231,9 +227,6 @@ def run(options: OpenOptions) -> int:
         # A View that was to stay until now has stayed: how its calls went is what counts.
         if command is None or (options.headless and not options.watch) or not command.opened:
             return _INTERRUPTED
-    finally:
-        if recorder is not None:
-            recorder.close()
     if options.screenshot is not None and not options.json:
         sys.stdout.write(f"Saved a picture of the View as {options.screenshot}\n")
     return 1 if command.failed else 0
@@ -247,16 +240,11 @@ def _reason(server: str, error: Exception) -> str:
     return str(error)
 
 
-def folder_of(target: str) -> Path:
-    """Where the files of a server are that runs here."""
-    file = Path(target.rpartition(":")[0] if ".py:" in target else target)
-    return file.absolute().parent if file.is_file() else Path.cwd()
-
-
-def _make_command(options: OpenOptions, program: str, recorder: Recorder | None) -> OpenCommand:
+def _make_command(
+    options: OpenOptions, target: DevTarget, recorder: Recorder | None
+) -> OpenCommand:
     on_event = _print_json if options.json else EventPrinter().print
     on_violation = partial(report_violation, on_event)
-    folder = folder_of(options.target)
     timeout = _TIMEOUT if options.timeout is None else options.timeout
     if options.headless:
         renderer = HeadlessRenderer(csp=options.csp, timeout=timeout, on_violation=on_violation)
@@ -268,7 +256,7 @@ def _make_command(options: OpenOptions, program: str, recorder: Recorder | None)
             port=options.port,
             sandbox_port=options.port and options.port + 1,
             ephemeral=options.ephemeral,
-            program=program,
+            program=f"open {identity_of(target.server)}",
             on_violation=on_violation,
         )
         before = partial(_show_page, renderer, timeout if options.steps else None)
@@ -280,7 +268,7 @@ def _make_command(options: OpenOptions, program: str, recorder: Recorder | None)
         timeout=timeout,
         patient=not options.headless or options.timeout is not None,
         page_of=lambda view_id: _page_of(renderer, view_id),
-        folder=None if isinstance(parse_target(options.target), str) else folder,
+        folder=target.folder,
         traffic=recorder,
     )
 
@@ -299,11 +287,12 @@ def _page_of(renderer: HeadlessRenderer | BrowserRenderer, view_id: str) -> str:
 
 
 async def _open_page(url: str) -> None:
-    _print_error(f"The View opens at {url}\nPress Ctrl-C to close it and end.")
+    # Standard output is for events: nothing else may be taken for one.
+    sys.stderr.write(f"The View opens at {url}\nPress Ctrl-C to close it and end.\n")
     try:
         await open_in_browser(url)
     except TransomError:
-        _print_error("No browser could be opened: open that address yourself.")
+        sys.stderr.write("No browser could be opened: open that address yourself.\n")
 
 
 def _print_json(event: Event) -> None:
@@ -315,24 +304,7 @@ def _print_trouble(text: str) -> None:
     print_failure("open", text)
 
 
-def _print_error(text: str) -> None:
-    """Events are for standard output; everything else goes where it cannot be taken for one."""
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
-
-
 # --- what was given --------------------------------------------------------------------------
-
-
-def read_object(what: str, text: str) -> dict[str, Any]:
-    """A JSON object of the command line; a UsageError says what `what` is instead."""
-    try:
-        value: object = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"{what} is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise UsageError(f'{what} must be a JSON object such as {{"status": "open"}}, not {text}')
-    return value  # pyright: ignore[reportUnknownVariableType]
 
 
 class Step(NamedTuple):
@@ -372,14 +344,6 @@ def _check_screenshot(path: Path | None, *, headless: bool) -> None:
         raise UsageError("--screenshot needs --headless")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError(f"--screenshot {path}: a picture cannot be saved there")
-
-
-def name_of(text: str, target: list[str] | str) -> str:
-    """What to call the server: Views are named after it."""
-    if isinstance(target, str):
-        return name_of_url(target)
-    # A Python file or module is run by `transom.cli.serve`, which is not what to call it.
-    return name_of_command([text] if "transom.cli.serve" in target else target)
 
 
 # --- the steps -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from transom.background import logs_errors
+from transom.background import logged_task
 from transom.check.doctor import Diagnosis, diagnose
 from transom.check.facts import TrialCall
 from transom.check.host_profiles import HostProfile
@@ -68,7 +68,7 @@ class Diagnoses:
                 await self._look(run, profile, run.called(view), view)
 
         self.clear()
-        self._start(look_later())
+        self._looking = logged_task(look_later(), _log)
 
     def view_opened(self, view: View, run: ServerRun, profile: HostProfile) -> None:
         """A View is there, or could not be opened."""
@@ -76,7 +76,7 @@ class Diagnoses:
             self.clear()
         elif self._page.get("diagnosis") is None:
             self.clear()
-            self._start(self._look(run, profile, run.called(view), view))
+            self._looking = logged_task(self._look(run, profile, run.called(view), view), _log)
 
     def ask(
         self, run: ServerRun, profile: HostProfile, tool: str | None, arguments: dict[str, Any]
@@ -86,15 +86,8 @@ class Diagnoses:
         view = run.shown_view
         called = None if view is None else run.called(view)
         asked = called or (None if tool is None else TrialCall(tool, arguments))
-        self._start(self._look(run, profile, asked, None, is_called=called is not None))
-
-    def _start(self, work: Any) -> None:
-        def report(done: asyncio.Task[None]) -> None:
-            if not done.cancelled() and (error := done.exception()) is not None:
-                logs_errors(_log)(error)
-
-        self._looking = asyncio.create_task(work)
-        self._looking.add_done_callback(report)
+        look = self._look(run, profile, asked, None, is_called=called is not None)
+        self._looking = logged_task(look, _log)
 
     async def _look(
         self,

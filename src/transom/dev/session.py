@@ -17,16 +17,14 @@ import base64
 import logging
 import re
 import time
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
-from transom.background import Background, Debounced, logs_errors, stop
+from transom.background import Background, Debounced, logged_task, logs_errors, stop
 from transom.check.host_profiles import PLAIN, HostProfile, host_profile, host_profiles
-from transom.connections.targets import Target
 from transom.dev.contract import check_when_quiet
 from transom.dev.describing import shape_of, wire_result
 from transom.dev.doctor import Diagnoses
@@ -34,7 +32,7 @@ from transom.dev.files import watch_files
 from transom.dev.output import ServerOutput, is_failed
 from transom.dev.page import DevPage
 from transom.dev.run import ServerRun
-from transom.dev.starting import ServerStarter
+from transom.dev.starting import DevTarget, ServerStarter
 from transom.errors import ProtocolError, TransomError
 from transom.host.asking.policy import Allow, ApprovalRequest, Decision, Deny
 from transom.host.views.view import View
@@ -54,18 +52,6 @@ _MAX_PROGRESS_TEXT = 500
 _AFTER_CALL = 1.0  # seconds in which a change may still come from a call
 _TAKEN = re.compile("address already in use|EADDRINUSE", re.IGNORECASE)  # a port
 _MAX_REPEATS = 4  # of a call, if each may come from the one before
-
-
-class DevTarget(NamedTuple):
-    """What is developed.
-
-    The author calls it `shown`. A change in `folder` starts it again; one without runs elsewhere.
-    """
-
-    name: str
-    shown: str
-    server: Target
-    folder: Path | None = None
 
 
 class CallRequest(msgspec.Struct, frozen=True):
@@ -158,13 +144,13 @@ class DevSession:
                 await self._keep_running()
 
     async def _keep_running(self) -> None:
-        beside = [_task(self._watch()), _task(self.page.show())]
+        beside = [logged_task(each, _log) for each in (self._watch(), self.page.show())]
         try:
             while True:
                 self._again.clear()
                 if self._retry is not None:
                     self._retry.cancel()
-                starting = _task(self._start())
+                starting = logged_task(self._start(), _log)
                 try:
                     await self._again.wait()
                 finally:
@@ -445,18 +431,6 @@ def _shown_profile(profile: HostProfile) -> dict[str, Any]:
     known = msgspec.to_builtins(profile)
     about = {key: value for key, value in known.items() if value is not None}
     return {**about, "container": known["container"]}
-
-
-def _task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """A task whose failure is logged: it ends nothing else."""
-
-    def report(done: asyncio.Task[None]) -> None:
-        if not done.cancelled() and (error := done.exception()) is not None:
-            logs_errors(_log)(error)
-
-    task = asyncio.create_task(work)
-    task.add_done_callback(report)
-    return task
 
 
 def _since(began: float) -> float:

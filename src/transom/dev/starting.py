@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Self
+from pathlib import Path
+from typing import NamedTuple, Self
 
 from transom.channel import Channel
 from transom.connections.process import ServerProcess
@@ -17,6 +18,18 @@ from transom.connections.targets import ServerOpener, Target, identity_of
 
 SERVE = "transom.cli.serve"
 """The module that runs servers of Python files and modules."""
+
+
+class DevTarget(NamedTuple):
+    """What is developed.
+
+    The author calls it `shown`. A change in `folder` starts it again; one without runs elsewhere.
+    """
+
+    name: str
+    shown: str
+    server: Target
+    folder: Path | None = None
 
 
 class ServerStarter:
