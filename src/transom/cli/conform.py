@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
 import sys
@@ -17,6 +16,7 @@ from rich.console import Console
 
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
+from transom.cli.target import read_call
 from transom.conform.report import (
     ConformReport,
     as_html,
@@ -27,7 +27,6 @@ from transom.conform.report import (
 )
 from transom.conform.server import ConformServer, other_server
 from transom.errors import UsageError
-from transom.json_values import JsonObject
 from transom.python_files import load_python_file
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ async def _measure_view(options: ConformViewOptions) -> ConformReport:
         opening = views.view_of_page(_page(name))
     else:
         server = remote_server(parse_target(name), options.header, "transom conform view")
-        opening = views.view_of_server(server, options.tool, _arguments(options.arguments))
+        opening = views.view_of_server(server, *read_call(options))
     async with opening as source:
         return await views.measure_view(source, name, timeout=timeout)
 
@@ -81,16 +80,6 @@ def _page(name: str) -> Path:
     if not page.is_file():
         raise UsageError(f"there is no file {page}")
     return page
-
-
-def _arguments(text: str | None) -> JsonObject | None:
-    try:
-        given = None if text is None else json.loads(text)
-    except ValueError:
-        given = text
-    if given is not None and not isinstance(given, dict):
-        raise UsageError(f"{text!r:.100} is not a JSON object")
-    return cast("JsonObject | None", given)
 
 
 def _function(text: str) -> Any:
