@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from transom.errors import ChannelClosed
@@ -95,50 +95,6 @@ class Waiters:
         """Wake everyone."""
         while self.wake_one():
             pass
-
-
-class Throttled:
-    """A Channel that is read only while there is room for its messages."""
-
-    def __init__(self, channel: Channel, wait: Callable[[], Awaitable[object] | None]) -> None:
-        self._receive = channel.receive
-        self._receive_many: Callable[[], Awaitable[list[bytes]]] | None = getattr(
-            channel, "receive_many", None
-        )
-        self._wait = wait
-        self.reads = 0
-        """How often something was read."""
-        self.waiting = False
-        """Whether reading has stopped because there is no room."""
-        self.send = channel.send
-        self.aclose = channel.aclose
-        send_nowait: Callable[[bytes], bool] | None = getattr(channel, "send_nowait", None)
-        if send_nowait is not None:
-            self.send_nowait = send_nowait
-
-    async def receive(self) -> bytes:
-        """The next message, once there is room for it."""
-        if (waiting := self._wait()) is not None:
-            await self._wait_for(waiting)
-        message = await self._receive()
-        self.reads += 1
-        return message
-
-    async def receive_many(self) -> list[bytes]:
-        """The next messages, once there is room for them."""
-        if (waiting := self._wait()) is not None:
-            await self._wait_for(waiting)
-        if self._receive_many is None:
-            messages = [await self._receive()]
-        else:
-            messages = await self._receive_many()
-        self.reads += 1
-        return messages
-
-    async def _wait_for(self, room: Awaitable[object]) -> None:
-        self.waiting = True
-        await room
-        self.waiting = False
 
 
 # --- in memory -------------------------------------------------------------------------------

@@ -11,19 +11,65 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from transom.background import Background
-from transom.channel import Channel, Waiters
+from transom.background import Background, ignore
+from transom.channel import Channel, Receiver, Waiters
 from transom.errors import INTERNAL_ERROR, SERVER_ERROR, PeerError, ProtocolError, TransomError
 from transom.events import abandon, is_awaitable
 from transom.protocol import wire
 from transom.protocol.peer import Peer, Progress
 from transom.protocol.wire import RequestId
 
+_BURST = 64  # messages handled before other tasks get a turn
+
 OnProgress = Callable[[Progress], object]
 """Called with each progress notification of a request; may be async."""
 
 Work = Callable[[], object] | Awaitable[object]
 """Something to call, whose result may have to be awaited; or something to await."""
+
+
+class Inbox:
+    """Reads a channel, and only while there is room for its messages."""
+
+    def __init__(
+        self, channel: Channel, wait_for_room: Callable[[], Awaitable[object] | None] | None
+    ) -> None:
+        self._channel = channel
+        self._wait_for_room = wait_for_room
+        self.reader: asyncio.Task[None] | None = None
+        self.waiting = False
+        """Whether reading has stopped because there is no room."""
+
+    def start(self, receiver: Receiver, on_lost: Callable[[Exception], object]) -> None:
+        """Hand over each message that arrives."""
+        attach: Callable[[Receiver], None] | None = getattr(self._channel, "attach", None)
+        if attach is not None and self._wait_for_room is None:
+            attach(receiver)
+        else:
+            reading = self._read(receiver, on_lost)
+            self.reader = asyncio.get_running_loop().create_task(reading, name="transom-read")
+
+    async def _read(self, receiver: Receiver, on_lost: Callable[[Exception], object]) -> None:
+        receive = getattr(self._channel, "receive_many", self._receive_one)
+        wait = self._wait_for_room or ignore
+        left = _BURST
+        try:
+            while True:
+                if (room := wait()) is not None:
+                    self.waiting = True
+                    await room
+                    self.waiting = False
+                for data in await receive():
+                    receiver(data)
+                    left -= 1
+                if left <= 0:
+                    left = _BURST
+                    await asyncio.sleep(0)  # a flood must not starve other tasks
+        except Exception as error:  # noqa: BLE001 - a broken channel must not leave anyone waiting
+            on_lost(error)
+
+    async def _receive_one(self) -> list[bytes]:
+        return [await self._channel.receive()]
 
 
 class Outbox:

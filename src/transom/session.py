@@ -26,7 +26,7 @@ from typing import Any, Self
 from msgspec import UNSET, Raw
 
 from transom.background import Background, ignore
-from transom.channel import Channel, Receiver
+from transom.channel import Channel
 from transom.errors import (
     ChannelClosed,
     ConnectionClosed,
@@ -42,6 +42,7 @@ from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, ProtocolViolation, Unreadable
 from transom.protocol.wire import RequestId
 from transom.queues import (
+    Inbox,
     IncomingRequests,
     NotificationQueue,
     OnProgress,
@@ -52,7 +53,7 @@ from transom.queues import (
     SentRequest,
 )
 
-_BURST = 64  # messages handled, or requests answered at once, before other tasks get a turn
+_BURST = 64  # requests answered at once before other tasks get a turn
 _GRACE = 1.0  # seconds that closing waits for cancelled handlers
 _NEVER_CANCELLED = ("initialize", "server/discover")
 _NEXT_TO_NOTHING = 1e-6  # of progress
@@ -85,6 +86,8 @@ class Session:
             the other side did, the exception itself for what a handler raised. Must not raise.
         on_closed: called once, with the reason, when the connection has closed.
         on_given_up: called with the id of each request of ours that timed out or was cancelled.
+        wait_for_room: called before the channel is read: an awaitable while what arrives could not
+            be handled. The channel is then read only when there is room.
         to_error: turns another exception into the error to answer with; None: "Internal error".
         timeout: seconds a request of ours may take, unless it has its own. None: no limit.
         peer_name: what the other side is called in errors.
@@ -101,6 +104,7 @@ class Session:
         on_error: Callable[[BaseException], object] = ignore,
         on_closed: Callable[[str], object] = ignore,
         on_given_up: Callable[[RequestId], object] = ignore,
+        wait_for_room: Callable[[], Awaitable[object] | None] | None = None,
         to_error: Callable[[BaseException], ProtocolError | None] = ignore,
         timeout: float | None = 60.0,
         peer_name: str | None = None,
@@ -119,6 +123,7 @@ class Session:
         self._on_closed = on_closed
         self._on_given_up = on_given_up
         self._peer_name = peer_name
+        self.inbox = Inbox(channel, wait_for_room)
         self._outbox = Outbox(channel, self._lost)
         self._notifications = NotificationQueue(on_error, limit=max_queued)
         self._pending = PendingRequests(self._timed_out)
@@ -126,7 +131,6 @@ class Session:
         self._incoming = IncomingRequests(
             self.peer, self._outbox, self.background, on_request, to_error, on_error
         )
-        self._reader: asyncio.Task[None] | None = None
         self._channel_closing: asyncio.Task[None] | None = None
         self._left = _BURST
         self._state = SessionState.NEW
@@ -139,11 +143,7 @@ class Session:
         loop = asyncio.get_running_loop()
         self._done = loop.create_future()
         self._state = SessionState.OPEN
-        attach: Callable[[Receiver], None] | None = getattr(self._channel, "attach", None)
-        if attach is not None:
-            attach(self._arrived)
-        else:
-            self._reader = loop.create_task(self._read(), name="transom-read")
+        self.inbox.start(self._arrived, self._lost)
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -174,8 +174,9 @@ class Session:
                 await asyncio.shield(self._done)
         self._state = SessionState.CLOSED
         await self._channel.aclose()
-        rest = [self._reader, self._notifications.task, self._outbox.writer, self._channel_closing]
-        await self._wait_for([*rest, *self._incoming.handlers.values()], cancel=True)
+        rest = [self._notifications.task, self._outbox.writer, self._channel_closing]
+        tasks = [self.inbox.reader, *rest, *self._incoming.handlers.values()]
+        await self._wait_for(tasks, cancel=True)
         await self.background.aclose(grace=_GRACE)
 
     async def _wind_up(self, reason: str) -> None:
@@ -246,23 +247,6 @@ class Session:
             self._on_error(error)
 
     # --- in ----------------------------------------------------------------------------------
-
-    async def _read(self) -> None:
-        receive = getattr(self._channel, "receive_many", self._receive_one)
-        left = _BURST
-        try:
-            while True:
-                for data in await receive():
-                    self._arrived(data)
-                    left -= 1
-                if left <= 0:
-                    left = _BURST
-                    await asyncio.sleep(0)  # a flood must not starve other tasks
-        except Exception as error:  # noqa: BLE001 - a broken channel must not leave anyone waiting
-            self._lost(error)
-
-    async def _receive_one(self) -> list[bytes]:
-        return [await self._channel.receive()]
 
     def _arrived(self, data: bytes | None) -> None:
         if data is None:

@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Raw
 
 from transom.background import stop
-from transom.channel import Channel, Throttled
+from transom.channel import Channel
 from transom.connections.handshake import IntroductionRefused, introduce
 from transom.connections.upstream import CachingServer, InputRequired, announced_lists
 from transom.connections.versions import (
@@ -249,15 +249,14 @@ class ServerConnection(CachingServer):
         self._set_down("this side closed the connection")
 
     def _open_link(self, channel: Channel) -> None:
-        channel = observe(channel, "server", self.name, self._traffic)
-        incoming = Throttled(channel, self._listener.wait_writable)
         session = Session(
-            incoming,
+            observe(channel, "server", self.name, self._traffic),
             on_request=self._listener.on_request,
             on_notification=self._handle_notification,
             on_error=self._report,
             on_closed=self._set_down,
             on_given_up=self._suspect,
+            wait_for_room=self._listener.wait_writable,
             timeout=None,
             to_error=_to_error,
             peer_name=f"Server {self.name}",
@@ -269,7 +268,7 @@ class ServerConnection(CachingServer):
                 may_cancel_ours=True,
             ),
         )
-        self._link = _Link(incoming, session)
+        self._link = _Link(session)
         session.start()
         self.tool_cache.invalidate()
 
@@ -278,7 +277,7 @@ class ServerConnection(CachingServer):
         self._state_changed.set()
 
     def _set_down(self, reason: str) -> None:
-        if self._link is not None and self._link.incoming.reads:
+        if self._link is not None and self._link.session.last_message_at:
             self._failures = None
         self._failed(reason)
         if self._list_changes is not None:
@@ -358,17 +357,17 @@ class ServerConnection(CachingServer):
             answer = self.send_request(method, with_envelope(None, envelope))
         except TransomError:
             return
-        incoming = link.incoming
-        silent, reads = 0, incoming.reads
+        session = link.session
+        silent, last = 0, session.last_message_at
         while silent < _LOOKS:
             # In steps: while this process is stopped, or does not read, a server does not count as
             # silent.
             if (await asyncio.wait([answer], timeout=self._hung_after / _LOOKS))[0]:
                 link.suspected = False
                 return
-            silent = silent + 1 if incoming.reads == reads and not incoming.waiting else 0
-            reads = incoming.reads
-        await link.session.aclose(f"it has sent nothing for {self._hung_after:g} s, and hangs")
+            is_silent = session.last_message_at == last and not session.inbox.waiting
+            silent, last = silent + 1 if is_silent else 0, session.last_message_at
+        await session.aclose(f"it has sent nothing for {self._hung_after:g} s, and hangs")
 
     # --- from the server ---------------------------------------------------------------------
 
@@ -573,8 +572,7 @@ class ServerConnection(CachingServer):
 class _Link:
     """A running server: the session with it, and the subscriptions at it. Lost with the server."""
 
-    def __init__(self, incoming: Throttled, session: Session) -> None:
-        self.incoming = incoming
+    def __init__(self, session: Session) -> None:
         self.session = session
         self.subscriptions: dict[wire.RequestId, Callable[[wire.Notification], object]] = {}
         self.suspected = False

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from msgspec import Raw
 
-from transom.channel import Channel, Throttled
+from transom.channel import Channel
 from transom.errors import (
     SERVER_ERROR,
     NotConnected,
@@ -72,10 +72,11 @@ class Client:
         self._handler = handler
         self._queued = False
         self._session = Session(
-            Throttled(channel, self._wait_for_room),
+            channel,
             on_request=self._handle_request,
             on_notification=self._handle_notification,
             on_error=_report,
+            wait_for_room=self._wait_for_room,
             to_error=_as_error,
             timeout=None,
             peer=Peer(
