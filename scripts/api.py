@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeGuard
 
 from docstrings import code, prose
-from source import assignments, class_body, definition, signature, statement, tree
+from source import assignments, class_body, definition, public_names, signature, statement, tree
 
 from transom.cli.options import COMMANDS
 from transom.events import Event
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 
 ALL = ["*"]
-"""All of a module's `__all__`."""
+"""All public names of a module."""
 
 PARTS = [
     Part(
@@ -406,7 +406,7 @@ def names_in(part: Part) -> Iterator[tuple[ModuleType, str]]:
     """The public names of a chapter, each with the module to import it from."""
     for place, names in part.names.items():
         module = import_module(place.strip())
-        listed = module.__all__ if names == ALL else names
+        listed = public_names(module) if names == ALL else names
         yield from ((module, name) for name in listed if name != "__version__")
 
 

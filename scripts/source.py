@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 
 
 @cache
@@ -41,6 +42,18 @@ def assignments(body: list[ast.stmt]) -> Iterator[tuple[str, tuple[ast.stmt, str
                 yield name, (node, inspect.cleandoc(text))
             case _:
                 yield name, (node, "")
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Its `__all__`; of a module without one, the names that it defines, constants first."""
+    listed: list[str] | None = getattr(module, "__all__", None)
+    if listed is not None:
+        return listed
+    body = tree(module.__name__).body
+    defined = [name for name, _ in assignments(body)]
+    defined += [node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    public = (name for name in defined if not name.startswith("_"))
+    return sorted(public, key=lambda name: (not name.isupper(), name))
 
 
 def class_body(cls: type) -> list[ast.stmt]:

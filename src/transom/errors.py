@@ -40,45 +40,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = [
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
-    "INVALID_REQUEST",
-    "METHOD_NOT_FOUND",
-    "PARSE_ERROR",
-    "SERVER_ERROR",
-    "AlreadyConnected",
-    "BusError",
-    "BusUnreachable",
-    "CapabilityMissing",
-    "ChannelClosed",
-    "ConnectionClosed",
-    "InvalidResult",
-    "LeaseLost",
-    "MessageRefused",
-    "Mismatch",
-    "NoOwner",
-    "NotConnected",
-    "OutOfOrder",
-    "OutcomeUnknown",
-    "OwnerGone",
-    "PeerError",
-    "ProtocolError",
-    "Refused",
-    "RegistrationError",
-    "RequestCancelled",
-    "RequestEnded",
-    "RequestTimeout",
-    "SchemaError",
-    "TooManyRequests",
-    "ToolError",
-    "TransomError",
-    "Unreachable",
-    "UsageError",
-    "ValidationError",
-    "ViewClosed",
-]
-
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601

@@ -17,48 +17,6 @@ from typing import Any, ClassVar, Literal, Self, cast, final
 import msgspec
 from msgspec import field
 
-__all__ = [
-    "AppCapabilities",
-    "AudioContent",
-    "ContainerDimensions",
-    "ContentBlock",
-    "DeviceCapabilities",
-    "DisabledTool",
-    "DisplayMode",
-    "EmbeddedResource",
-    "HostCapabilities",
-    "HostContext",
-    "HostStyles",
-    "Icon",
-    "ImageContent",
-    "Implementation",
-    "ListChanged",
-    "LogLevel",
-    "Meta",
-    "Modalities",
-    "Open",
-    "ProblemKind",
-    "ReadResourceResult",
-    "Resource",
-    "ResourceContents",
-    "ResourceLink",
-    "SafeAreaInsets",
-    "SamplingCapability",
-    "SandboxCapability",
-    "StyleCss",
-    "Task",
-    "TaskStatus",
-    "TextContent",
-    "Tool",
-    "ToolAnnotations",
-    "ToolExecution",
-    "ToolInfo",
-    "ToolResult",
-    "ViewProblem",
-    "Visibility",
-    "Wire",
-]
-
 Meta = dict[str, Any]
 """A `_meta` object: keys that the protocol does not define."""
 DisplayMode = Literal["inline", "fullscreen", "pip"]
@@ -73,6 +31,13 @@ class Wire(
     msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, repr_omit_defaults=True
 ):
     """A frozen value with camelCase names on the wire. Unknown keys are dropped."""
+
+    def _shorten_texts(self, **limits: int) -> None:
+        """Cut the texts that are longer than their limits, in `__post_init__`."""
+        for name, limit in limits.items():
+            text: str | None = getattr(self, name)
+            if text is not None and len(text) > limit:
+                msgspec.structs.force_setattr(self, name, text[:limit])
 
 
 class Open(Wire, frozen=True, forbid_unknown_fields=True):
@@ -306,7 +271,7 @@ class DisabledTool(Wire, frozen=True):
 
     def __post_init__(self) -> None:
         """Shorten the View's texts."""
-        shorten_texts(self, name=128, reason=500)
+        self._shorten_texts(name=128, reason=500)
 
 
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -346,20 +311,12 @@ class ViewProblem(Wire, frozen=True):
 
     def __post_init__(self) -> None:
         """Shorten the View's texts."""
-        shorten_texts(self, message=2000, tool=128, source=500, stack=2000)
+        self._shorten_texts(message=2000, tool=128, source=500, stack=2000)
 
     @property
     def is_in_page(self) -> bool:
         """Whether its place is in the page itself, rather than in a file that the page loads."""
         return self.source == "about:srcdoc"
-
-
-def shorten_texts(value: Wire, **limits: int) -> None:
-    """Cut the texts that are longer than their limits, as a struct's `__post_init__`."""
-    for name, limit in limits.items():
-        text: str | None = getattr(value, name)
-        if text is not None and len(text) > limit:
-            msgspec.structs.force_setattr(value, name, text[:limit])
 
 
 # --- who is who ------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 from _pytest.mark.structures import ParameterSet
-from scripts.source import tree
+from scripts.source import public_names, tree
 
 import transom
 from transom.cli.options import COMMANDS
@@ -40,7 +40,7 @@ def test_the_reference_is_up_to_date(
 
 @pytest.mark.parametrize("place", PLACES)
 def test_every_public_name_is_in_it(place: str) -> None:
-    names = {name for name in import_module(place).__all__ if name != "__version__"}
+    names = {name for name in public_names(import_module(place)) if name != "__version__"}
     constants = set(re.findall(r"^\| `([A-Z_]+)` \| `-?\d+` \|$", API, re.MULTILINE))
     assert names - HEADINGS - constants == set()
 

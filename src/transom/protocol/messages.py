@@ -29,7 +29,6 @@ from transom.types import (
     Tool,
     ToolResult,
     Wire,
-    shorten_texts,
 )
 
 PROTOCOL_VERSION = "2026-01-26"
@@ -166,7 +165,7 @@ class PinParams(Wire, frozen=True):
 
     def __post_init__(self) -> None:
         """Shorten the View's text."""
-        shorten_texts(self, reason=500)
+        self._shorten_texts(reason=500)
 
 
 class TaskRequest(Wire, frozen=True):
