@@ -13,7 +13,7 @@ from tests.connections.scripted_server import Listener
 from tests.server.clients import serving
 from transom.connections import Server, ServerConnection, connect
 from transom.connections.targets import connected_server
-from transom.errors import NotConnected, UsageError
+from transom.errors import NotConnected, ProtocolError, UsageError
 
 SERVER = (
     "from mcp.server.mcpserver import MCPServer\n"
@@ -132,6 +132,17 @@ async def test_what_is_no_server_is_refused_with_a_list_of_what_is(target: Any):
 async def test_a_command_given_as_a_string_is_refused_with_the_list_it_should_be():
     with pytest.raises(UsageError, match=r"\['python', 'my server.py'\]"):
         await connect("python 'my server.py'")
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+async def test_a_request_that_the_sdk_cannot_send_is_refused(in_memory: bool):
+    deep = b'{"a":' * 300 + b"1" + b"}" * 300
+    async with serving(tiny().streamable_http_app()) as url:
+        connection = await connect(tiny() if in_memory else url)
+        with pytest.raises(ProtocolError, match="This message cannot be sent"):
+            await connection.request("tools/call", b'{"name":"add","arguments":%b}' % deep)
+        await adds(connection)
+        await connection.aclose()
 
 
 async def test_the_end_of_a_server_object_is_noticed():

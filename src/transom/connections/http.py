@@ -72,7 +72,6 @@ from transom.recent import Recent
 _log = logging.getLogger("transom.connections")
 
 MAX_BYTES = 32 * 1024 * 1024
-_SIZES = wire.SizeLimits(max_bytes=MAX_BYTES)
 _MAX_CONNECTIONS = 1000
 _CONNECT_WITHIN = 15.0
 _LEAVE_WITHIN = 2.0
@@ -168,8 +167,7 @@ class HttpChannel:
 
     async def _refuse(self, data: bytes, code: int, text: str) -> None:
         """Answer a message that cannot be sent as an HTTP request, so that nobody waits for it."""
-        id = wire.refused_id(data, _SIZES)
-        if id is not None:
+        if (id := wire.id_of_request(data)) is not None:
             await self._theirs.send(wire.encode_error(id, code, text))
 
     async def receive(self) -> bytes:

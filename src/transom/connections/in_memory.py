@@ -10,11 +10,12 @@ import anyio
 from mcp.server import Server
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from transom.background import retrieve
-from transom.errors import ChannelClosed
+from transom.errors import INVALID_REQUEST, ChannelClosed
+from transom.protocol import wire
 
 _LEAVES_WITHIN = 2.0
 _CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
@@ -45,14 +46,17 @@ async def connect_in_memory(server: object) -> InMemoryChannel:
         lowlevel.run(*theirs, lowlevel.create_initialization_options()),
         name=f"transom-server-{lowlevel.name}",
     )
-    return InMemoryChannel(ours, running, stack)
+    return InMemoryChannel(ours, theirs[1], running, stack)
 
 
 class InMemoryChannel:
     """A Channel to a server object. Make it with `connect_in_memory`."""
 
-    def __init__(self, streams: Any, running: asyncio.Task[None], stack: AsyncExitStack) -> None:
+    def __init__(
+        self, streams: Any, answers: Any, running: asyncio.Task[None], stack: AsyncExitStack
+    ) -> None:
         self._read, self._write = streams
+        self._answers = answers
         self._running = running
         self._stack = stack
         self._closing: asyncio.Task[None] | None = None
@@ -68,7 +72,12 @@ class InMemoryChannel:
         try:
             message = jsonrpc_message_adapter.validate_json(data, by_name=False)
         except ValidationError:
-            return  # not a message that a server could read
+            if (id := wire.id_of_request(data)) is not None:
+                error = ErrorData(code=INVALID_REQUEST, message="This message cannot be sent")
+                await self._answers.send(
+                    SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error))
+                )
+            return
         try:
             await self._write.send(SessionMessage(message))
         except _CLOSED:

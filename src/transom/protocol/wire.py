@@ -351,6 +351,12 @@ def encode_request(id: RequestId, method: str, params: bytes | None) -> bytes:
     return b"".join((opening, encode(id), b',"method":', name, b',"params":', params, b"}"))
 
 
+def id_of_request(data: bytes) -> int | None:
+    """The id of a request that `encode_request` made with a number, however deep it nests."""
+    found = re.match(rb'{"jsonrpc":"2.0","id":(\d+),"method"', data)
+    return None if found is None else int(found[1])
+
+
 def encode_notification(method: str, params: bytes | None) -> bytes:
     """A notification; `params` is JSON already."""
     return encode(Notification(method, None if params is None else Raw(params)))
