@@ -114,7 +114,9 @@ class Bus:
         self._seal = seal = Seal(secret)
         prefix += seal.fleet
         self._commands = Commands(url, prefix, max(_ANSWERS_WITHIN, lease / 2), self.check_redis)
-        self._channels = Channels(self._commands, seal, self)
+        self._channels = Channels(
+            self._commands, seal, self.worker, self.epoch_of, self.ensure_renewed
+        )
         self._leases: dict[str, Lease] = {}
         self._claims: dict[str, asyncio.Task[Lease | None]] = {}
         self._background = Background(_report)

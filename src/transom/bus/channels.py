@@ -21,7 +21,7 @@ import logging
 import secrets
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -188,36 +188,22 @@ class BusChannel:
             self.end(None, "This side closed the channel")
 
 
-class LeaseHolder(Protocol):
-    """Whose channels they are."""
-
-    worker: str
-
-    def epoch_of(self, name: str) -> int | None:
-        """The epoch of the lease that this worker has on a name; None if it has none."""
-        ...
-
-    async def ensure_renewed(self) -> None:
-        """Find out which leases this worker still has, if it may have lost any.
-
-        Raises:
-            BusError: that cannot be found out now.
-        """
-        ...
-
-    def check_redis(self) -> None:
-        """Reading has failed: find out whether Redis can be reached."""
-        ...
-
-
 class Channels:
-    """All channels of one worker, and its inbox."""
+    """All channels of one worker, and its inbox. `epoch_of` and `ensure_renewed` are the Bus's."""
 
-    def __init__(self, commands: Commands, seal: Seal, holder: LeaseHolder) -> None:
+    def __init__(
+        self,
+        commands: Commands,
+        seal: Seal,
+        worker: str,
+        epoch_of: Callable[[str], int | None],
+        ensure_renewed: Callable[[], Awaitable[object]],
+    ) -> None:
         self._commands = commands
         self._seal = seal
-        self._holder = holder
-        self._worker = holder.worker
+        self._worker = worker
+        self._epoch_of = epoch_of
+        self._ensure_renewed = ensure_renewed
         self._open: dict[str, BusChannel] = {}
         self._served: dict[Channel, str] = {}  # channels that others opened here, and to which name
         self._handlers: dict[str, OnOpen] = {}
@@ -304,7 +290,7 @@ class Channels:
         """A channel to the worker that has the lease. See `Bus.open`."""
         if len(hello) > MAX_MESSAGE:
             raise UsageError(f"A hello of {len(hello)} bytes is too large for the bus")
-        if self._holder.epoch_of(name) is not None:
+        if self._epoch_of(name) is not None:
             ours, theirs = memory_pair()
             self._serve(name, kind, hello, theirs)
             return ours
@@ -344,7 +330,7 @@ class Channels:
         opening = _read_opening(frame.data)
         channel = BusChannel(self, frame.channel, sender)
         self._open[frame.channel] = channel
-        if epoch is not None and self._holder.epoch_of(opening.name) == epoch:
+        if epoch is not None and self._epoch_of(opening.name) == epoch:
             self._serve(opening.name, opening.kind, opening.hello, channel)
         else:
             self.post(sender, _Frame(frame.channel, 0, _NOBODY))
@@ -412,9 +398,9 @@ class Channels:
             taken = (TAKEN.sha, self._worker, *read) if read else ()
             try:
                 entries = await self._commands.read(inbox, _READ, *taken)
-                await self._holder.ensure_renewed()
+                await self._ensure_renewed()
             except BusError:
-                self._holder.check_redis()
+                self._commands.on_trouble()
                 await asyncio.sleep(retry)
                 retry = min(retry * 2, _RETRY[1])
                 continue

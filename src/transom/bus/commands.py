@@ -175,7 +175,7 @@ class Commands:
         self.unreachable: BusUnreachable | None = None
         """Why every command fails at once; None while Redis answers."""
         self._prefix = prefix
-        self._on_trouble = on_trouble
+        self.on_trouble = on_trouble
         connect = cast("Any", Client).from_url
         settings: dict[str, Any] = {"socket_connect_timeout": timeout, "protocol": 2}
         settings["retry"] = Retry(NoBackoff(), 0)  # see rule 2
@@ -234,7 +234,7 @@ class Commands:
                     results = await self._execute(self._client, [command for command, _ in batch])
                 except BusUnreachable as error:
                     results = [BusUnreachable(str(error)) for _ in batch]
-                    self._on_trouble()
+                    self.on_trouble()
                 for (_, future), result in zip(batch, results, strict=True):
                     if isinstance(result, BusError):
                         _fail(future, result)
