@@ -524,6 +524,7 @@ def put(text: str, name: str = "new", values: dict[str, TomlValue] = VALUES) -> 
             'a = """\n[mcp_servers.new]\n"""\nb = [\n[1],\n]\n[mcp_servers.new]\nenv = {}\n',
             f'a = """\n[mcp_servers.new]\n"""\nb = [\n[1],\n]\n{NEW}',
         ),
+        ("[mcp_servers.new]\na = 1\n\nb = 2\n\n[z]\n", f"{NEW}\n[z]\n"),
         ("[mcp_servers.new]\r\na = 1\r\n[z]\r\n", NEW.replace("\n", "\r\n") + "[z]\r\n"),
         ("\ufeff[mcp_servers.new]\na = 1\n", f"\ufeff{NEW}"),
         (

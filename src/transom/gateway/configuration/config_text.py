@@ -170,6 +170,8 @@ def remove_table(text: str, section: str, name: str, where: str) -> str:
 
 
 def _has_comment(item: tomlkit.items.Item) -> bool:
+    if isinstance(item, tomlkit.items.Whitespace):
+        return False
     if isinstance(item, tomlkit.items.Comment) or item.trivia.comment:
         return True
     return isinstance(item, tomlkit.items.Array) and "#" in _STRING.sub("", item.as_string())
