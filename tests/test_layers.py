@@ -130,7 +130,7 @@ PACKAGES = {
     "serving": {"uvicorn"},
     "web": {"msgspec", "starlette", "websockets"},
     "agents": {"msgspec"} | MCP,
-    "gateway": {"msgspec", "ruamel", "starlette", "tomlkit"} | MCP,
+    "gateway": {"msgspec", "ruamel", "starlette"} | MCP,
     "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
     "dev": {"msgspec", "watchfiles"},
     "testing": {"msgspec", "pytest"} | MCP,

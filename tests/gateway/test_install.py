@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from transom.errors import UsageError
 from transom.gateway.configuration import install
 from transom.gateway.configuration.agent_configs import CLIENTS, Machine, Scope
-from transom.gateway.configuration.config_text import FORMATS, TomlValue, put_table, toml_table
+from transom.gateway.configuration.config_text import FORMATS, TomlValue, toml_table
 from transom.gateway.configuration.install import (
     Plan,
     find_clients,
@@ -407,6 +407,19 @@ def test_a_file_that_is_not_text_is_left_alone(machine: Machine):
     assert wanted.path.read_bytes() == b"\xff\xfe{"
 
 
+@pytest.mark.parametrize("client", ["cursor", "codex", "goose"])
+def test_a_byte_order_mark_stays(machine: Machine, client: str):
+    wanted = plan(machine, client)
+    wanted.path.parent.mkdir(parents=True)
+    for text in ("", before_of(client)):
+        wanted.path.write_text(text, encoding="utf-8-sig")
+        wanted.write()
+        assert wanted.path.read_bytes().startswith(b"\xef\xbb\xbf")
+        assert not wanted.write().changed
+        remove(client, "acme", machine=machine)
+        assert wanted.path.read_bytes().startswith(b"\xef\xbb\xbf")
+
+
 def test_a_folder_in_the_place_of_the_file_is_told(machine: Machine):
     wanted = plan(machine)
     wanted.path.mkdir(parents=True)
@@ -502,7 +515,7 @@ NEW = '[mcp_servers.new]\ncommand = "run"\nargs = ["a"]\n'
 
 
 def put(text: str, name: str = "new", values: dict[str, TomlValue] = VALUES) -> str:
-    return put_table(text, "mcp_servers", name, values, "FILE")
+    return FORMATS["toml"].put(text, "mcp_servers", name, values, "FILE")
 
 
 @pytest.mark.parametrize(
@@ -525,8 +538,12 @@ def put(text: str, name: str = "new", values: dict[str, TomlValue] = VALUES) -> 
             f'a = """\n[mcp_servers.new]\n"""\nb = [\n[1],\n]\n{NEW}',
         ),
         ("[mcp_servers.new]\na = 1\n\nb = 2\n\n[z]\n", f"{NEW}\n[z]\n"),
+        ("a = 1\r\n[mcp_servers.new]", "a = 1\r\n" + NEW.replace("\n", "\r\n")),
         ("[mcp_servers.new]\r\na = 1\r\n[z]\r\n", NEW.replace("\n", "\r\n") + "[z]\r\n"),
-        ("\ufeff[mcp_servers.new]\na = 1\n", f"\ufeff{NEW}"),
+        (
+            "[ 'mcp_servers' . new ]\na = [\n  'x',\n]\nb = '''\n[z] # y\n'''\n",
+            NEW.replace("[mcp_servers.new]", "[ 'mcp_servers' . new ]"),
+        ),
         (
             "# one\n[mcp_servers.a]\nx=1 # two\n[z]\nq = 1\n[mcp_servers.new]\ny=1\n# three\n",
             f"# one\n[mcp_servers.a]\nx=1 # two\n[z]\nq = 1\n{NEW}# three\n",
@@ -554,7 +571,7 @@ def test_a_table_is_put_in_and_the_rest_is_as_it_was(before: str, after: str):
         ("mcp_servers = 1\n", "cannot be changed there without changing more"),
         ("mcp_servers.new.command = 'x'\n", "but not as a [mcp_servers.new] table"),
         ("[mcp_servers]\nnew = {command = 'x'}\n", "but not as a [mcp_servers.new] table"),
-        ("[mcp_servers.new.env]\na = 'x'\n", "but not as a [mcp_servers.new] table"),
+        ("[mcp_servers.new.env]\na = 'x'\n", "cannot be changed there without changing more"),
     ],
 )
 def test_what_cannot_be_changed_without_loss_is_refused(text: str, says: str):
@@ -630,6 +647,16 @@ def test_the_last_entry_can_be_taken_out(machine: Machine, client: str):
     assert not (form.read(text, "") if text else {}).get(wanted.client.section)
     wanted.write()
     assert form.read(wanted.path.read_text(), "")[wanted.client.section] == {"acme": wanted.entry}
+
+
+@pytest.mark.parametrize("client", [*JSON_CLIENTS[:1], "codex"])
+def test_an_argument_that_looks_like_a_comment_or_a_table_is_none(machine: Machine, client: str):
+    wanted = plan(machine, client, command=["acme", "#1", "//2", "\n[a]\n"], name="acme")
+    wanted.write()
+    plan(machine, client, command=["acme", "#3"], name="acme").write(force=True)
+    wanted.write(force=True)
+    remove(client, "acme", machine=machine)
+    assert "acme" not in wanted.path.read_text()
 
 
 def test_only_what_runs_the_gateway_is_taken_out_unasked(machine: Machine):

