@@ -697,6 +697,11 @@ def test_only_what_runs_the_gateway_is_taken_out_unasked(machine: Machine):
             "extensions: {acme: {cmd: transom, args: [gateway]}}\n",
             "is written in one line",
         ),
+        (
+            "goose",
+            "x: &x\n  acme: {cmd: transom, args: [gateway]}\nextensions:\n  <<: *x\n",
+            "has entries of another mapping",
+        ),
         ("goose", "- a\n", "is not a YAML mapping"),
         ("goose", "a: [\n", "is not YAML"),
     ],

@@ -254,11 +254,14 @@ class _YamlSection:
         root: Any = _read_yaml(text, where, kind="rt")
         self._where = where
         self._lines = text.splitlines(keepends=True)
-        self.line: int = root.lc.key(section)[0]
-        following = [root.lc.key(key)[0] for key in root]
-        self._end = min((n for n in following if n > self.line), default=len(self._lines))
         entries: Any = root[section] or {}
-        at: dict[str, tuple[int, int]] = {key: entries.lc.key(key) for key in entries}
+        try:
+            self.line: int = root.lc.key(section)[0]
+            following = [root.lc.key(key)[0] for key in root]
+            at: dict[str, tuple[int, int]] = {key: tuple(entries.lc.key(key)) for key in entries}
+        except (KeyError, TypeError):  # what `<<` merges is written somewhere else
+            raise UsageError(f"{where}: {section!r} has entries of another mapping") from None
+        self._end = min((n for n in following if n > self.line), default=len(self._lines))
         self._at = {key: line for key, (line, _) in at.items()}
         self.column = next((column for _, column in at.values()), 2)
         if self.line in self._at.values():
