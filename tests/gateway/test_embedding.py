@@ -1,6 +1,7 @@
 """`Gateway`, without the command."""
 
 import asyncio
+import subprocess
 import sys
 from pathlib import Path
 from typing import Self
@@ -34,6 +35,15 @@ async def result_of(gateway: Gateway, tool: str) -> list[str]:
     finally:
         await client.aclose()
         await serving
+
+
+@pytest.mark.processes
+def test_what_views_need_is_not_loaded_before_a_tool_opens_one():
+    code = "import sys, transom.gateway.gateway; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.split())
+    assert "transom.gateway.proxy" in loaded
+    assert not {"mcp", "transom.host.host", "transom.host.views.view"} & loaded
 
 
 @pytest.mark.processes

@@ -59,7 +59,6 @@ from transom.gateway.view_messages import (
 from transom.host.tools.indirect_tools import INDIRECT_TOOLS, LIST_VIEW_TOOLS
 from transom.host.tools.tool_names import owner_of
 from transom.host.tools.tool_visibility import links_view, model_may_call
-from transom.host.views.liveness import ViewState
 from transom.json_values import clean, member, members, without_marks
 from transom.protocol import wire
 from transom.protocol.messages import OPEN
@@ -80,7 +79,7 @@ if TYPE_CHECKING:
     from transom.host.host import Host
     from transom.host.open_views import ShownCall
     from transom.host.tools.surface import Naming
-from transom.host.views.view import View
+    from transom.host.views.view import View
 
 _log = logging.getLogger("transom.gateway")
 
@@ -411,7 +410,7 @@ class ClientViews:
             return self._not_shown(opener, shown.error or "it may not open one now")
         if shown.error is not None:
             reason = clean(shown.error, _MAX_REASON)
-            waits = view.state is ViewState.WAITING
+            waits = view.state == "waiting"  # the module of `ViewState` loads much
             failed = "has not opened so far" if waits else "could not be opened"
             _log.warning("View %s %s: %s", view.id, failed, reason)
             text = f"The View of this tool {failed}: {reason}"
