@@ -132,16 +132,17 @@ class Client:
 
     # --- to the client -----------------------------------------------------------------------
 
-    def notify(self, method: str, params: bytes | None = None) -> None:
+    def notify(self, method: str, params: Raw | bytes | None = None) -> None:
         """Send a notification, unless the client is gone."""
         with suppress(NotConnected):
-            self._session.notify_soon(method, params)
+            self._session.notify_soon(method, None if params is None else bytes(params))
 
     def send_request(
-        self, method: str, params: bytes | None, *, on_progress: OnProgress | None = None
+        self, method: str, params: Raw | bytes | None, on_progress: OnProgress | None = None
     ) -> SentRequest:
         """Send a request at once. The result fails with the client's error."""
-        return self._session.send(method, params, on_progress=on_progress)
+        given = None if params is None else bytes(params)
+        return self._session.send(method, given, on_progress=on_progress)
 
     def progress_relay(self, request: ClientRequest) -> OnProgress | None:
         """A handler that sends progress to the client; None if its request wants none."""

@@ -382,11 +382,6 @@ class ClientRequest:
         """Whether its client knows the tasks of 2026-07-28."""
         return TASKS_EXTENSION in members(self.capabilities.get("extensions"))
 
-    @property
-    def may_require_input(self) -> bool:
-        """Whether it may be answered with a result that requires input."""
-        return self.method in self.era.asks_in_answers
-
     def replaced(self, **values: object) -> ClientRequest:
         """The same request with other params; None leaves one out."""
         changed = object.__new__(ClientRequest)
@@ -484,15 +479,15 @@ class Translator:
     Args:
         connection: to the server.
         can: whether the server declared a capability.
-        on_updated: called with a notification that a resource changed, which a 2026-07-28 server
-            sent on a stream, for a client that subscribed to it.
+        notify: sends the client a notification: that a resource changed to which it subscribed,
+            which a 2026-07-28 server said on a stream.
     """
 
     def __init__(
         self,
         connection: ServerConnection,
         can: Callable[[str], bool],
-        on_updated: Callable[[wire.Notification], object],
+        notify: Callable[[str, bytes], object],
     ) -> None:
         self.era: Era | None = None
         """The server's; None while that is not known: requests pass unchanged."""
@@ -500,7 +495,7 @@ class Translator:
         """What an older server was set to for requests of 2026-07-28, which each have a level."""
         self._connection = connection
         self._can = can
-        self._on_updated = on_updated
+        self._notify = notify
         self._listening: dict[str, asyncio.Future[Raw]] = {}
 
     def introduced(
@@ -597,7 +592,7 @@ class Translator:
             if notification.method == "notifications/resources/updated":
                 given = members(notification.params)
                 given.pop("_meta", None)
-                self._on_updated(wire.Notification(notification.method, wire.raw(given)))
+                self._notify(notification.method, wire.encode(given))
 
         if uri not in self._listening or self._listening[uri].done():
             wanted = wire.encode({"notifications": {"resourceSubscriptions": [uri]}})
@@ -709,10 +704,8 @@ class CallTasks:
                     told["error"] = wire.WireError(error.code, error.message, data)
             case "tasks/cancel":
                 self._store.stop(record)
-            case "tasks/update":  # no task here asks for input
+            case _:  # "tasks/update": no task here asks for input
                 pass
-            case method:
-                raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
         return wire.encode({**told, "resultType": "complete"})
 
 

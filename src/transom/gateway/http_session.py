@@ -656,9 +656,6 @@ class Principal(HttpClient):
                     result = _with_meta(result, SUBSCRIPTION_KEY, request.id)
                 data = wire.encode_response(request.id, bytes(result))
             self._finish(message.id, data)
-        elif message.id is not None:
-            text = "A client of 2026-07-28 is asked by a result that requires input"
-            self._incoming.put(wire.encode_error(message.id, METHOD_NOT_FOUND, text))
         elif stream is not None and request is not None:
             params: msgspec.Raw | bytes = message.params
             if message.method == "notifications/progress":

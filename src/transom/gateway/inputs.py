@@ -30,7 +30,6 @@ from transom.host.asking.policy import Allow, AllowAlways, ApprovalRequest, Deci
 from transom.json_values import Json, member, members
 from transom.protocol import wire
 from transom.recent import Recent
-from transom.session import OnProgress, SentRequest
 
 _CAPABILITIES: Final = {
     "elicitation/create": "elicitation",
@@ -188,14 +187,7 @@ class Inputs:
         if self._client.identity.era.asks_in_answers:
             text = f"No request is being worked on whose client answers {method[:200]}"
             raise ProtocolError(METHOD_NOT_FOUND, text)
-        return bytes(await self.send(method, params))
-
-    def send(
-        self, method: str, params: Raw | bytes | None, on_progress: OnProgress | None = None
-    ) -> SentRequest:
-        """Send the client a request: one of the handshake era, which can be asked at any time."""
-        given = None if params is None else bytes(params)
-        return self._client.send_request(method, given, on_progress=on_progress)
+        return bytes(await self._client.send_request(method, params))
 
     async def answer(self, result: bytes, server: str) -> dict[str, Any]:
         """The `inputResponses` for a server's result that requires input.

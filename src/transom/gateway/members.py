@@ -111,10 +111,6 @@ class MembersListener(Protocol):
         """A server announced that a list changed, with a notification or on a stream."""
         ...
 
-    def notify_client(self, notification: wire.Notification) -> None:
-        """Send the client a notification as it is."""
-        ...
-
     def on_server_lost(self, member: Member, reason: str) -> None:
         """A server that could be used has gone away."""
         ...
@@ -140,7 +136,7 @@ class Member(ServerListener):
         self.connection = ServerConnection(
             name, connect, self, reconnect=True, hung_after=hung_after, traffic=traffic
         )
-        self.translator = Translator(self.connection, self.can, members.listener.notify_client)
+        self.translator = Translator(self.connection, self.can, members.client.notify)
         self._members = members
         self.introduction: bytes | None = None
         """Its answer to the client's introduction; None while it cannot be used."""

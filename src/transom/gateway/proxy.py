@@ -187,7 +187,7 @@ class Proxy:
         if unknown and request.method not in _FIRST_REQUESTS:
             await self._introduced()
         handler = self._handlers.get(request.method, self._members.forward_any)
-        if not request.may_require_input:
+        if request.method not in request.era.asks_in_answers:
             return await handler(request)
         return await self._inputs.run(request, lambda: handler(request))
 
@@ -239,7 +239,7 @@ class Proxy:
 
         token = members(members(request.params).get("_meta")).get("progressToken")
         relay = progress_relay(token, member.connection.notify)
-        sent = self._inputs.send(request.method, request.params, relay)
+        sent = self._client.send_request(request.method, request.params, relay)
         member.asking += 1
         sent.add_done_callback(answered)
         return sent
@@ -260,12 +260,7 @@ class Proxy:
         unsolicited = identity.era.introduces_once and not identity.initialized
         if unsolicited and self._members.only is None and method.endswith("/list_changed"):
             return  # the client has not listed anything yet
-        self.notify_client(notification)
-
-    def notify_client(self, notification: wire.Notification) -> None:
-        """Send the client a notification as it is."""
-        params = notification.params
-        self._client.notify(notification.method, None if params is None else bytes(params))
+        self._client.notify(method, notification.params)
 
     def on_server_lists_changed(self, member: Member, method: str) -> None:
         """A list changed: a client without streams is notified of what a server says on its own."""
