@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Allow, AllowAlways, Deny, Limits, Policy, Tool
+from transom.background import ignore
+from transom.errors import Refused
+from transom.host.asking.approvals import Approvals
 from transom.host.asking.grants import Grantee, Grants, fingerprint
 from transom.host.asking.links import link_refusal
 from transom.host.asking.policy import ApprovalRequest
+from transom.host.audit import AuditLog
+from transom.host.tools.tool_texts import Provenance
 from transom.host.tools.tool_visibility import model_may_call, view_may_call
 from transom.host.views.downloads import safe_filenames
 from transom.types import Implementation, ToolAnnotations
@@ -67,14 +72,24 @@ def never(_: ApprovalRequest) -> Deny:
 
 # --- approval --------------------------------------------------------------------------------
 
+VIEW = Provenance("music-1", "music", Implementation("player", "1.0"))
+
+
+def approvals(policy: Policy) -> Approvals:
+    return Approvals(policy, AuditLog(None), on_error=ignore, on_grants_changed=ignore)
+
+
+def asks_about(policy: Policy, tool: Tool) -> bool:
+    return approvals(policy).check(VIEW, tool, {"id": "a"}) is not None
+
 
 def test_a_tool_that_only_reads_runs():
-    assert Policy(never).decide(request(READ), Grants()) == Allow()
-    assert Policy().decide(request(READ), Grants()) == Allow()
+    assert not asks_about(Policy(never), READ)
+    assert not asks_about(Policy(), READ)
 
 
 def test_even_a_tool_that_only_reads_can_be_made_to_ask():
-    assert Policy(never, read_only_runs=False).decide(request(READ), Grants()) is None
+    assert asks_about(Policy(never, read_only_runs=False), READ)
 
 
 @pytest.mark.parametrize(
@@ -87,42 +102,45 @@ def test_even_a_tool_that_only_reads_can_be_made_to_ask():
     ],
 )
 def test_anything_else_has_to_be_asked_about(annotations: ToolAnnotations | None):
-    tool = changed(PLAY, annotations=annotations)
-    assert Policy(never).decide(request(tool), Grants()) is None
+    assert asks_about(Policy(never), changed(PLAY, annotations=annotations))
 
 
 def test_with_nobody_to_ask_it_is_denied_and_the_text_says_what_would_allow_it():
-    decision = Policy().decide(request(PLAY), Grants())
-    assert isinstance(decision, Deny)
-    assert "play of View music-1" in decision.reason
-    assert "Policy(approve=...)" in decision.reason
-    assert "Policy.trusting()" in decision.reason
+    with pytest.raises(Refused) as refused:
+        approvals(Policy()).check(VIEW, PLAY, {"id": "a"})
+    assert "play of View music-1" in str(refused.value)
+    assert "Policy(approve=...)" in str(refused.value)
+    assert "Policy.trusting()" in str(refused.value)
 
 
 def test_a_trusting_policy_allows_everything():
-    assert Policy.trusting().decide(request(PLAY), Grants()) == Allow()
+    assert not asks_about(Policy.trusting(), PLAY)
 
 
-@pytest.mark.parametrize("answer", [Allow(), Deny("not today"), Deny()])
-def test_an_answer_for_once_is_not_remembered(answer: Any):
-    policy, grants = Policy(never), Grants()
-    assert policy.settle(request(PLAY), answer, grants) == answer
-    assert policy.decide(request(PLAY), grants) is None
+async def test_an_answer_for_once_is_not_remembered():
+    asked = approvals(Policy(lambda _: Allow()))
+    assert await asked.obtain(request(PLAY))
+    assert asked.check(VIEW, PLAY, {}) is not None
 
 
-def test_an_answer_for_good_is_remembered():
-    policy, grants = Policy(never), Grants()
-    assert policy.settle(request(PLAY), AllowAlways(), grants) == AllowAlways()
-    assert policy.decide(request(PLAY), grants) == Allow()
+@pytest.mark.parametrize("answer", [Deny("not today"), Deny()])
+async def test_a_no_is_a_refusal_with_its_reason(answer: Deny):
+    with pytest.raises(Refused, match=answer.reason):
+        await approvals(Policy(lambda _: answer)).obtain(request(PLAY))
+
+
+async def test_an_answer_for_good_is_remembered():
+    asked = approvals(Policy(lambda _: AllowAlways()))
+    assert await asked.obtain(request(PLAY))
+    assert asked.check(VIEW, PLAY, {}) is None
 
 
 @pytest.mark.parametrize("answer", [True, None, "yes", Allow, 1])
-def test_an_approver_that_answers_nonsense_has_not_allowed_anything(answer: Any):
-    grants = Grants()
-    decision = Policy(never).settle(request(PLAY), answer, grants)
-    assert isinstance(decision, Deny)
-    assert type(answer).__name__ in decision.reason
-    assert not grants.covers(MUSIC, PLAY)
+async def test_an_approver_that_answers_nonsense_has_not_allowed_anything(answer: Any):
+    asked = approvals(Policy(lambda _: answer))
+    with pytest.raises(Refused, match=f"answered {type(answer).__name__};"):
+        await asked.obtain(request(PLAY))
+    assert not asked.grants.covers(MUSIC, PLAY)
 
 
 # --- grants ----------------------------------------------------------------------------------

@@ -744,7 +744,7 @@ class Host(ToolHost):
             reason,
             self._views.values(),
             handler=self.on_request_pin,
-            trusting=self._approvals.trusting,
+            trusting=self._approvals.policy.trusts_everything,
             max_live_views=self.limits.max_live_views,
         )
 

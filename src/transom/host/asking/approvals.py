@@ -1,11 +1,18 @@
-"""Applies a policy to calls: asks the user, stores what they always allow, records decisions."""
+"""Applies a policy to calls: asks the user, stores what they always allow, records decisions.
+
+1. A tool with `readOnlyHint: true` runs. So does one that the user always allows, as long as its
+   definition stays the same (`fingerprint` in `grants.py`). For any other tool the approver is
+   asked.
+2. Without an approver the call is refused, with a text that says how to allow it.
+3. Anything but `Allow()`, `AllowAlways()` or `Deny(...)` as an answer is a refusal.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -18,12 +25,10 @@ from transom.host.asking.policy import (
     ApprovalRequest,
     Decision,
     Deny,
-    Looks,
     Policy,
 )
 from transom.host.audit import AuditKind, AuditLog
 from transom.host.tools.tool_texts import Provenance
-from transom.host.tools.tool_visibility import ViewCalls
 from transom.recent import Recent
 from transom.types import Tool
 
@@ -60,7 +65,7 @@ class Approvals:
         on_grants_changed: Callable[[str], object],
     ) -> None:
         self.grants = Grants(on_grants_changed)
-        self._policy = policy
+        self.policy = policy
         self._audit = audit
         self._on_error = on_error
         self._asked_by: set[str] = set()  # Views whose call of a server's tool waits for an answer
@@ -68,23 +73,24 @@ class Approvals:
         self._asking: set[_Asking] = set()
         self._key = secrets.token_bytes(32)  # of digests, which nobody else can compute
 
-    @property
-    def trusting(self) -> bool:
-        """Whether every tool may run."""
-        return self._policy.trusts_everything
-
     def check(
         self, view: Provenance, tool: Tool, arguments: Mapping[str, Any], call_id: str | None = None
     ) -> ApprovalRequest | None:
         """None if the call may run, or else what to `obtain` approval for."""
-        if self._policy.allows(view.view, tool, self.grants):
+        if self.policy.trusts_everything or (self.policy.read_only_runs and _only_reads(tool)):
             return None
-        changed = self.grants.outdated(Grantee("model", view.view), tool)
+        grantee = Grantee("model", view.view)
+        if self.grants.covers(grantee, tool):
+            return None
+        changed = self.grants.outdated(grantee, tool)
         return self._to_ask(_request(view, tool, arguments, changed=changed), call_id)
 
     def may_drive(self, view_id: str, tool: Tool) -> bool:
         """Whether a look at a View's page, or an act on it, needs no question."""
-        return self._policy.allows_driving(view_id, tool, self.grants)
+        policy = self.policy
+        if policy.trusts_everything or (policy.look == "allow" and _only_reads(tool)):
+            return True
+        return self.grants.covers(Grantee("drive", view_id), tool)
 
     def check_driving(
         self,
@@ -109,19 +115,17 @@ class Approvals:
     def _to_ask(self, request: ApprovalRequest, call_id: str | None) -> ApprovalRequest:
         granted = self.grants.granted(request.view_id)
         request = msgspec.structs.replace(request, granted=granted)
-        verdict = self._policy.decide(request, self.grants)
-        if isinstance(verdict, Deny) and call_id is None:
-            self.refuse(request, verdict.reason)
+        if self.policy.approve is None and call_id is None:
+            name = f"{request.tool.name} of View {request.view_id}"
+            reads = request.drives and request.tool.annotations is not None
+            what = "has to be asked about" if reads else "may change something"
+            how = "Policy(approve=...) to ask the user, or with Policy.trusting()"
+            self.refuse(request, f"{name} {what} and nobody can be asked. Run the host with {how}")
         # The approver sees what will be sent, even if the caller changes its own object.
         copied = msgspec.json.decode(msgspec.json.encode(request.arguments))
         return msgspec.structs.replace(request, arguments=copied)
 
     # --- calls that an agent asks its user about -------------------------------------------------
-
-    @property
-    def agent_asks(self) -> bool:
-        """Whether an agent has to ask, because the policy has no approver."""
-        return self._policy.approve is None
 
     def hold(self, call_id: str, request: ApprovalRequest | None) -> ApprovalRequest | None:
         """What an agent has to ask before this call, given what `check` returned for its id."""
@@ -179,28 +183,13 @@ class Approvals:
             if held.request.view_id == view_id:
                 del self._held[call_id]
 
-    @property
-    def look(self) -> Looks:
-        """Whether a model may look at the pages of Views."""
-        return "allow" if self._policy.trusts_everything else self._policy.look
-
-    @property
-    def view_calls(self) -> ViewCalls:
-        """Which tools of its server a View may call."""
-        return self._policy.view_calls
-
-    @property
-    def offers(self) -> Collection[str] | None:
-        """Which capabilities Views are offered; None: all."""
-        return self._policy.offers
-
     async def check_view_call(
         self, view: Provenance, tool: Tool, arguments: Mapping[str, Any]
     ) -> None:
         """Check a View's call of its server's tool, and ask if needed; `Refused` if not allowed."""
         hints = tool.annotations
-        harmless = hints is not None and hints.read_only_hint is True and not hints.destructive_hint
-        if self._policy.approve_view_calls is None or harmless:
+        harmless = _only_reads(tool) and hints is not None and not hints.destructive_hint
+        if self.policy.approve_view_calls is None or harmless:
             return
         request = _request(view, tool, arguments, by="view")
         if self.grants.covers(request.grantee, tool):
@@ -216,7 +205,7 @@ class Approvals:
 
     async def check_opening(self, server: str, tool: Tool, arguments: Mapping[str, Any]) -> None:
         """Ask whether a server's tool may open a View; `Refused` if not."""
-        policy = self._policy
+        policy = self.policy
         request = ApprovalRequest(
             view_id="", server=server, app=None, tool=tool, arguments=arguments, opens=True
         )
@@ -235,7 +224,7 @@ class Approvals:
         Without an approver, the stored decision about `call_id` is used. Returns whether a grant
         may follow: not for a View that has closed or restarted since.
         """
-        policy = self._policy
+        policy = self.policy
         approve = policy.approve if request.by == "model" else policy.approve_view_calls
         if request.opens:
             approve = policy.approve_opening or policy.approve
@@ -253,14 +242,16 @@ class Approvals:
             self.refuse(request, "The approver failed, so the call was not approved")
         finally:
             self._asking.discard(asking)
-        if isinstance(answer, AllowAlways) and asking.outdated:
-            answer = Allow()
-        verdict = self._policy.settle(request, answer, self.grants)
-        if isinstance(verdict, Deny):
-            self._record("approval", "denied", request, verdict.reason)
-            self.refuse(request, verdict.reason)
-        outcome = "always" if isinstance(verdict, AllowAlways) else "allowed"
-        self._record("approval", outcome, request)
+        if not isinstance(answer, Allow | AllowAlways):
+            known, kind = "Allow, AllowAlways or Deny", type(answer).__name__
+            nonsense = f"The approver answered {kind}; it has to be {known}"
+            reason = answer.reason if isinstance(answer, Deny) else nonsense
+            self._record("approval", "denied", request, reason)
+            self.refuse(request, reason)
+        always = isinstance(answer, AllowAlways) and not asking.outdated
+        if always:
+            self.grants.give(request.grantee, request.tool)
+        self._record("approval", "always" if always else "allowed", request)
         return not asking.outdated
 
     def refuse(self, request: ApprovalRequest, reason: str) -> NoReturn:
@@ -283,6 +274,10 @@ class Approvals:
             by=None if request.by == "model" else request.view_id,
             detail=detail,
         )
+
+
+def _only_reads(tool: Tool) -> bool:
+    return tool.annotations is not None and tool.annotations.read_only_hint is True
 
 
 def _request(

@@ -1,10 +1,4 @@
-"""What a host allows, and what it asks the user.
-
-1. A tool with `readOnlyHint: true` runs. So does one that the user always allows, as long as its
-   definition stays the same (`fingerprint` in `grants.py`). For any other tool the approver is
-   asked.
-2. Without an approver the call is refused, with a text that says how to allow it.
-"""
+"""What a program lets Views and models do, and what its user is asked (`approvals.py` asks)."""
 
 from __future__ import annotations
 
@@ -14,7 +8,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from transom.errors import UsageError
-from transom.host.asking.grants import Grantee, Grants
+from transom.host.asking.grants import Grantee
 from transom.host.tools.tool_visibility import ViewCalls
 from transom.json_values import clean, spelled_name, visible_json
 from transom.types import Implementation, Tool
@@ -197,57 +191,11 @@ class Policy:
         self.approve_opening = approve_opening
         self.look: Looks = look
         self.offers = offers
-        self._trusting = False
+        self.trusts_everything = False
 
     @classmethod
     def trusting(cls) -> Policy:
         """Allow everything, for tests and for Views you wrote yourself."""
         policy = cls()
-        policy._trusting = True
+        policy.trusts_everything = True
         return policy
-
-    @property
-    def trusts_everything(self) -> bool:
-        """Whether nothing is ever refused or asked about."""
-        return self._trusting
-
-    def allows(self, view_id: str, tool: Tool, grants: Grants) -> bool:
-        """Whether a call may run without asking."""
-        hints = tool.annotations
-        reads = self.read_only_runs and hints is not None and hints.read_only_hint is True
-        return self._trusting or reads or grants.covers(Grantee("model", view_id), tool)
-
-    def decide(self, request: ApprovalRequest, grants: Grants) -> Allow | Deny | None:
-        """Decide about a call. None: ask `approve`, and hand its answer to `settle`."""
-        if not request.drives and self.allows(request.view_id, request.tool, grants):
-            return Allow()
-        if self.approve is not None:
-            return None
-        reads = request.drives and request.tool.annotations is not None
-        what = "has to be asked about" if reads else "may change something"
-        return Deny(
-            f"{request.tool.name} of View {request.view_id} {what} and nobody can be asked. Run "
-            "the host with Policy(approve=...) to ask the user, or with Policy.trusting()"
-        )
-
-    def allows_driving(self, view_id: str, tool: Tool, grants: Grants) -> bool:
-        """Whether a model may look at a View's page, or act on it so, without asking."""
-        reads = tool.annotations is not None and tool.annotations.read_only_hint is True
-        if self._trusting or (reads and self.look == "allow"):
-            return True
-        return grants.covers(Grantee("drive", view_id), tool)
-
-    def settle(
-        self, request: ApprovalRequest, answer: object, grants: Grants
-    ) -> Allow | AllowAlways | Deny:
-        """Take an approver's answer; `AllowAlways` becomes a grant.
-
-        Anything but `Allow()`, `AllowAlways()` or `Deny(...)` counts as a refusal.
-        """
-        if isinstance(answer, AllowAlways):
-            grants.give(request.grantee, request.tool)
-            return answer
-        if isinstance(answer, Allow | Deny):
-            return answer
-        kind = type(answer).__name__
-        return Deny(f"The approver answered {kind}; it has to be Allow, AllowAlways or Deny")

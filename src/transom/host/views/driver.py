@@ -149,7 +149,7 @@ class Driver:
     @property
     def possible(self) -> bool:
         """Whether the page can be used, and the policy lets a model look at it."""
-        return self._renderer is not None and self._approvals.look != "never"
+        return self._renderer is not None and self._approvals.policy.look != "never"
 
     def end_requests(self) -> None:
         """The page is gone: what waits for it ends at once."""
@@ -187,7 +187,8 @@ class Driver:
         self, call: LookCall | ActCall, call_id: str
     ) -> ApprovalRequest | None:
         """What an agent has to ask its user before this call: see `Host.approval_needed`."""
-        if not self._approvals.agent_asks or not self.possible or not self._view.takes_calls:
+        asks = self._approvals.policy.approve is None
+        if not asks or not self.possible or not self._view.takes_calls:
             return None
         try:
             if isinstance(call, LookCall):
@@ -434,7 +435,7 @@ class Driver:
         view = self._view
         if not view.takes_calls:
             self._refuse(tool, arguments, view.closed_error())
-        if self._approvals.look == "never":
+        if self._approvals.policy.look == "never":
             self._refuse(tool, arguments, Refused(self._about(_NEVER)))
 
     def _refuse(self, tool: str, arguments: Mapping[str, Any], error: TransomError) -> NoReturn:

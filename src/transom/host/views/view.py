@@ -436,7 +436,7 @@ class View(CallsTools):
         if name not in self._tools.for_model or self._tools.may_differ:
             await self.refreshed()
         tool, approvals = self._tools.for_model.get(name), self._env.approvals
-        if tool is None or not self.takes_calls or not approvals.agent_asks:
+        if tool is None or not self.takes_calls or approvals.policy.approve is not None:
             return None
         given: Mapping[str, Any] = {} if arguments is None else arguments
         return approvals.hold(call_id, approvals.check(self.provenance, tool, given, call_id))
@@ -647,7 +647,7 @@ class View(CallsTools):
             tasks=env.tasks,
             audit=env.audit,
             on_request=self.mark_used,
-            view_calls=env.approvals.view_calls,
+            view_calls=env.approvals.policy.view_calls,
             approve=self._approve_server_call,
             turn=turn_of(self._renderer),
         )
@@ -659,7 +659,7 @@ class View(CallsTools):
             ),
             upstream=view_server,
             limits=env.limits,
-            offers=env.approvals.offers,
+            offers=env.approvals.policy.offers,
             listener=self,
         )
         env.attach(self, bridge)
