@@ -3,7 +3,7 @@
 1. Recording never waits and never raises. Lines are written in batches by a thread of their own; a
    crash loses at most the batch that was not written yet.
 2. A sink that fails is reported once for each streak of failures; calls are not affected.
-3. Arguments are copied when the call begins. Long ones are replaced by their size.
+3. Arguments are copied. Long ones are replaced by their size.
 4. The oldest lines are dropped when there are more than `max_rows`, or more than `max_bytes`.
 5. Only the writing thread touches the SQLite connection.
 """
@@ -18,12 +18,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
 
 import msgspec
 from msgspec import Raw
 
+from transom.background import Debounced, shared_task
 from transom.errors import RequestTimeout, TransomError
 from transom.types import Task, ToolResult
 
@@ -42,7 +44,8 @@ AuditKind = Literal[
 that could not be written."""
 
 
-class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+# Quicker to make without the garbage collector's watch. None is part of a cycle.
+class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One line of the audit.
 
     `event` says what it is about and `outcome` how it went, such as `ok`, `error` or `refused`.
@@ -103,10 +106,7 @@ _MAX_DETAIL = 500  # characters of an error
 _BUSY_FOR = 5.0  # seconds that other hosts may keep a file locked
 _LOOK_EVERY = 0.01
 
-_Call = tuple[float, str, str, str | None, str, bytes, float, str | None, str | None]
-"""A call that waits to be written; the writing thread makes an `AuditEvent` of it."""
-
-_NOT_JSON = b'{"omitted":"not JSON"}'
+_NOT_JSON = Raw(b'{"omitted":"not JSON"}')
 _now = time.time
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AuditEvent).decode
@@ -146,15 +146,13 @@ class AuditLog:
         self._redact = redact
         self._max_arguments = max_arguments
         self._batch = batch
-        self._interval = interval
-        self._waiting: deque[AuditEvent | _Call] = deque()
+        self._waiting: deque[AuditEvent] = deque()
         self._dropped = 0
         self._failing = False
-        self._timer: asyncio.Handle | None = None
-        self._writing: asyncio.Future[None] | None = None
+        self._writing = asyncio.Lock()
+        self._write_soon = Debounced(partial(self._write, batch), self._report, delay=interval)
         self._thread: ThreadPoolExecutor | None = None
         self._closed = sink is None
-        self._slow = self._closed or self._db is None or redact is not None
 
     # --- writing -----------------------------------------------------------------------------
 
@@ -162,28 +160,8 @@ class AuditLog:
         """Record one event."""
         if self._closed:
             return
-        arguments = fields.get("arguments")
-        if arguments is not None:
-            fields["arguments"] = self._copy(arguments)
-        entry: AuditEvent | None = AuditEvent(_now(), event, outcome, **fields)
-        try:
-            if self._redact is not None:
-                entry = self._redact(entry)
-        except Exception as error:  # noqa: BLE001 - a broken hook must not break the call
-            # What could not be redacted may be secret: store only that something happened.
-            self._report(error)
-            entry = AuditEvent(entry.when, event, outcome, detail="redaction failed")
-        if entry is None:
-            return
-        if self._sink is None:
-            self._waiting.append(entry)
-            self._schedule_write()
-            return
-        try:
-            self._sink(entry.line())
-            self._failing = False
-        except Exception as error:  # noqa: BLE001 - a broken sink must not break the call
-            self._report(error)
+        fields["arguments"] = self._copy(fields.get("arguments"))
+        self._store(AuditEvent(_now(), event, outcome, **fields))
 
     def record_call(
         self,
@@ -199,16 +177,8 @@ class AuditLog:
         """Record a call. `record` does the same; this is faster, because most events are calls."""
         if self._closed:
             return
-        if self._slow:
-            fields = _Details(server=server, view=view, tool=tool, arguments=arguments)
-            self.record("call", outcome, **{**fields, "ms": ms, "by": by, "detail": detail})
-            return
-        try:
-            data = _encode(arguments)
-        except (TypeError, ValueError, RecursionError):
-            data = _NOT_JSON
-        self._waiting.append((_now(), outcome, server, view, tool, data, ms, by, detail))
-        self._schedule_write()
+        given = self._copy(arguments)
+        self._store(AuditEvent(_now(), "call", outcome, server, view, tool, given, ms, by, detail))
 
     def call(
         self,
@@ -222,27 +192,46 @@ class AuditLog:
         """A context manager around a call: give it the result, and it records the outcome."""
         return RecordedCall(self, server, view, tool, arguments, by)
 
-    def _schedule_write(self) -> None:
-        """Write after `interval`, or at once when a batch is full; drop what is too much."""
-        waiting = self._waiting
-        if self._timer is not None and len(waiting) < self._batch:
+    def _store(self, event: AuditEvent) -> None:
+        """Write it after `interval`, or at once when a batch is full; drop what is too much."""
+        entry = event if self._redact is None else self._redacted(event, self._redact)
+        if entry is None:
             return
-        loop = asyncio.get_running_loop()
-        if self._timer is None:
-            self._timer = loop.call_later(self._interval, self._write)
-        if len(waiting) == self._batch:
-            self._timer.cancel()
-            self._timer = loop.call_soon(self._write)
-        elif len(waiting) > _MAX_WAITING:
-            waiting.popleft()
+        if self._sink is not None:
+            self._hand_over(entry, self._sink)
+            return
+        self._waiting.append(entry)
+        self._write_soon.trigger()
+        if len(self._waiting) == self._batch:
+            self._write_soon.flush()
+        elif len(self._waiting) > _MAX_WAITING:
+            self._waiting.popleft()
             self._dropped += 1
 
-    def _copy(self, arguments: object) -> object:
+    def _redacted(self, event: AuditEvent, redact: Redact) -> AuditEvent | None:
         try:
-            data = arguments if isinstance(arguments, bytes) else _encode(arguments)
+            return redact(event)
+        except Exception as error:  # noqa: BLE001 - a broken hook must not break the call
+            # What could not be redacted may be secret: store only that something happened.
+            self._report(error)
+            return AuditEvent(event.when, event.event, event.outcome, detail="redaction failed")
+
+    def _hand_over(self, entry: AuditEvent, sink: Sink) -> None:
+        try:
+            sink(entry.line())
+            self._failing = False
+        except Exception as error:  # noqa: BLE001 - a broken sink must not break the call
+            self._report(error)
+
+    def _copy(self, arguments: object) -> object:
+        if arguments is None:
+            return None
+        try:
+            raw = Raw(_encode(arguments))
         except (TypeError, ValueError, RecursionError):
-            data = _NOT_JSON
-        raw = _capped(data, self._max_arguments)
+            raw = _NOT_JSON
+        if len(raw) > self._max_arguments and raw is not _NOT_JSON:
+            raw = Raw(b'{"omitted":"%d bytes"}' % len(raw))
         # A hook needs the decoded arguments. Without one the JSON is stored as it is.
         return raw if self._redact is None else msgspec.json.decode(raw)
 
@@ -251,31 +240,26 @@ class AuditLog:
             self._failing = True
             self.on_error(error)
 
-    def _write(self) -> None:
-        """Hand the waiting events to the thread, unless it is still busy with the last batch."""
-        self._timer = None
-        if self._writing is not None or self._db is None or not (self._waiting or self._dropped):
-            return
-        if self._dropped:
-            text = f"{self._dropped} events: the disk was too slow"
-            self._waiting.appendleft(AuditEvent(_now(), "lost", "lost", detail=text))
-            self._dropped = 0
-        waiting = self._waiting
-        batch = [waiting.popleft() for _ in range(min(len(waiting), _MAX_AT_ONCE))]
-        self._writing = self._in_thread(self._db.write, batch, self._max_arguments)
-        self._writing.add_done_callback(lambda future: self._written(future, batch))
-
-    def _written(self, future: asyncio.Future[None], batch: list[AuditEvent | _Call]) -> None:
-        self._writing = None
-        error = None if future.cancelled() else future.exception()
-        if error is None:
-            self._failing = False
-        else:
-            self._waiting.extendleft(reversed(batch))  # tried again with the next batch
-            self._report(error)
-        if self._waiting and self._timer is None and not self._closed:
-            delay = 0 if len(self._waiting) >= self._batch and error is None else self._interval
-            self._timer = asyncio.get_running_loop().call_later(delay, self._write)
+    async def _write(self, least: int) -> None:
+        """Have the thread write what waits, until fewer events than that do."""
+        async with self._writing:
+            while self._db is not None and (self._waiting or self._dropped):
+                if self._dropped:
+                    text = f"{self._dropped} events: the disk was too slow"
+                    self._waiting.appendleft(AuditEvent(_now(), "lost", "lost", detail=text))
+                    self._dropped = 0
+                size = min(len(self._waiting), _MAX_AT_ONCE)
+                batch = [self._waiting.popleft() for _ in range(size)]
+                try:
+                    await self._in_thread(self._db.write, batch)
+                except Exception as error:  # noqa: BLE001 - a broken disk must not break the call
+                    self._waiting.extendleft(reversed(batch))
+                    self._report(error)
+                    self._write_soon.trigger()
+                    return
+                self._failing = False
+                if len(self._waiting) < least:
+                    return
 
     def _in_thread(self, work: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:
         if self._thread is None:
@@ -301,26 +285,13 @@ class AuditLog:
 
     async def flush(self) -> None:
         """Write the waiting events. What the sink refuses keeps waiting."""
-        while self._waiting or self._writing is not None:
-            if self._writing is None:
-                self._write()
-            writing = self._writing
-            if writing is None:
-                return
-            await asyncio.wait([writing])
-            # The callback that takes the batch off the queue runs in the same turn as this.
-            if self._writing is writing:
-                await asyncio.sleep(0)
-            if self._failing:
-                return
+        await asyncio.shield(shared_task(self._write(1)))
 
     async def aclose(self) -> None:
         """Write the waiting events and close. Recording does nothing from now on."""
-        self._closed = self._slow = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._closed = True
         await self.flush()
+        self._write_soon.close()
         if self._thread is not None and self._db is not None:
             await self._in_thread(self._db.close)
             self._thread.shutdown(wait=False)
@@ -364,12 +335,6 @@ class RecordedCall:
             outcome = "task"
         ms = int((time.perf_counter() - self._began) * 1e6) / 1e3
         self._log.record_call(outcome, *self._about, ms, self._by, detail)
-
-
-def _capped(arguments: bytes, limit: int) -> Raw:
-    if len(arguments) <= limit or arguments is _NOT_JSON:
-        return Raw(arguments)
-    return Raw(b'{"omitted":"%d bytes"}' % len(arguments))
 
 
 def read_audit(
@@ -428,20 +393,11 @@ class _Database:
         self._max_bytes = max_bytes
         self._connection: sqlite3.Connection | None = None
 
-    def write(self, batch: list[AuditEvent | _Call], max_arguments: int) -> None:
+    def write(self, batch: list[AuditEvent]) -> None:
         """Append a batch, then drop the oldest lines over the caps."""
-        events: list[AuditEvent] = []
-        for event in batch:
-            if isinstance(event, tuple):
-                when, outcome, server, view, tool, data, ms, by, detail = event
-                raw = _capped(data, max_arguments)
-                event = AuditEvent(  # noqa: PLW2901
-                    when, "call", outcome, server, view, tool, raw, ms, by, detail
-                )
-            events.append(event)
         connection = self._connected()
         with connection:
-            connection.execute(_INSERT, (_encode(events).decode(),))
+            connection.execute(_INSERT, (_encode(batch).decode(),))
             connection.execute(
                 "DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?",
                 (self._max_rows,),
