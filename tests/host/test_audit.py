@@ -101,6 +101,40 @@ async def test_arguments_that_are_too_long_or_not_json_are_left_out_with_a_word_
     await log.aclose()
 
 
+async def test_an_event_that_is_not_unicode_keeps_no_other_from_the_file(tmp_path: Path):
+    problems: list[BaseException] = []
+    lines: list[str] = []
+    for log in (
+        AuditLog(tmp_path / "audit.sqlite", on_error=problems.append),
+        AuditLog(lines.append, on_error=problems.append),
+        AuditLog(redact=lambda event: event, on_error=problems.append),
+    ):
+        log.record("refusal", "refused", tool="cut \ud83d", detail="cut \ud83d not found")
+        log.record_call("ok", "s", None, "cut \ud83d", {"a": 1}, 1.0)
+        log.record("call", "ok", tool="after")
+        events = await log.read() or [msgspec.json.decode(x, type=AuditEvent) for x in lines]
+        assert [event.tool for event in events] == ["cut ?", "cut ?", "after"]
+        assert events[0].detail == "cut ? not found"
+        assert events[1].arguments == {"a": 1}
+        await log.aclose()
+    assert problems == []
+
+
+async def test_what_a_hook_makes_no_json_of_keeps_no_other_from_the_file():
+    problems: list[BaseException] = []
+
+    def redact(event: AuditEvent) -> AuditEvent:
+        return msgspec.structs.replace(event, arguments=object()) if event.arguments else event
+
+    log = AuditLog(redact=redact, on_error=problems.append)
+    log.record("call", "ok", tool="t", arguments={"a": 1})
+    log.record("call", "ok", tool="after")
+    first, second = await log.read()
+    assert (first.tool, first.detail, second.tool) == (None, "redaction failed", "after")
+    assert len(problems) == 1
+    await log.aclose()
+
+
 @pytest.mark.parametrize("arguments", [{"a": [1, "é"]}, {}, {"x": "y" * 100}, {"o": object()}])
 @pytest.mark.parametrize("hook", [None, lambda event: event])
 async def test_the_short_way_to_record_a_call_is_the_same_as_the_long_one(

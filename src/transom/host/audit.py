@@ -71,7 +71,7 @@ class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     def line(self) -> str:
         """The event as one JSON line."""
-        return msgspec.json.encode(self).decode()
+        return _line(self).decode()
 
 
 class _Details(TypedDict, total=False):
@@ -210,7 +210,10 @@ class AuditLog:
 
     def _redacted(self, event: AuditEvent, redact: Redact) -> AuditEvent | None:
         try:
-            return redact(event)
+            entry = redact(event)
+            if entry is not None:
+                _line(entry)
+            return entry
         except Exception as error:  # noqa: BLE001 - a broken hook must not break the call
             # What could not be redacted may be secret: store only that something happened.
             self._report(error)
@@ -337,6 +340,16 @@ class RecordedCall:
         self._log.record_call(outcome, *self._about, ms, self._by, detail)
 
 
+def _line(event: AuditEvent) -> bytes:
+    """An event as JSON. Half of a surrogate pair, as a model may write it, becomes `?`."""
+    try:
+        return _encode(event)
+    except UnicodeEncodeError:
+        texts = [(name, getattr(event, name)) for name in _Details.__annotations__]
+        plain = {k: v.encode(errors="replace").decode() for k, v in texts if isinstance(v, str)}
+        return _encode(msgspec.structs.replace(event, **plain))
+
+
 def read_audit(
     path: str | Path, *, limit: int = 1000, **filters: Unpack[AuditFilter]
 ) -> list[AuditEvent]:
@@ -395,9 +408,13 @@ class _Database:
 
     def write(self, batch: list[AuditEvent]) -> None:
         """Append a batch, then drop the oldest lines over the caps."""
+        try:
+            lines = _encode(batch)
+        except UnicodeEncodeError:
+            lines = b"[%b]" % b",".join(map(_line, batch))
         connection = self._connected()
         with connection:
-            connection.execute(_INSERT, (_encode(batch).decode(),))
+            connection.execute(_INSERT, (lines.decode(),))
             connection.execute(
                 "DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?",
                 (self._max_rows,),
