@@ -1,4 +1,5 @@
 /** Keys, as they are written and as a browser names them. */
+import { hasOwn } from "./json.js";
 
 export interface Modifiers {
   ctrlKey?: boolean;
@@ -56,13 +57,14 @@ export function readChord(text: string): Chord | undefined {
   if (text.length > MAX_CHORD) return undefined;
   const parts = text === "+" ? ["+"] : text.split("+").map((part) => part || "+");
   const last = parts.pop()!;
-  const key = KEYS[last.toLowerCase()] ?? last;
-  const isKey = isCharacter(key) || key in CODES || /^F([1-9]|1[0-2])$/.test(key);
+  const written = last.toLowerCase();
+  const key = hasOwn(KEYS, written) ? KEYS[written]! : last;
+  const isKey = isCharacter(key) || hasOwn(CODES, key) || /^F([1-9]|1[0-2])$/.test(key);
   const chord: Chord = { key };
   for (const part of parts) {
-    const modifier = MODIFIERS[part.toLowerCase()];
-    if (!modifier) return undefined;
-    chord[modifier] = true;
+    const name = part.toLowerCase();
+    if (!hasOwn(MODIFIERS, name)) return undefined;
+    chord[MODIFIERS[name]!] = true;
   }
   return isKey ? chord : undefined;
 }

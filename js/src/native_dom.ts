@@ -166,31 +166,31 @@ export const isSelected = getter(HTMLOptionElement, "selected");
 export const setSelected = setter(HTMLOptionElement, "selected");
 export const isMultiple = getter(HTMLSelectElement, "multiple");
 export const isOpen = getter(HTMLDetailsElement, "open");
-const FORMS: Record<string, Getter<any, HTMLFormElement | null>> = {
-  input: getter(HTMLInputElement, "form"),
-  select: getter(HTMLSelectElement, "form"),
-  textarea: getter(HTMLTextAreaElement, "form"),
-  button: getter(HTMLButtonElement, "form"),
-};
+const FORMS = new Map<string, Getter<any, HTMLFormElement | null>>([
+  ["input", getter(HTMLInputElement, "form")],
+  ["select", getter(HTMLSelectElement, "form")],
+  ["textarea", getter(HTMLTextAreaElement, "form")],
+  ["button", getter(HTMLButtonElement, "form")],
+]);
 
 /** The form that an element belongs to. */
 export const formOf = (node: Element): HTMLFormElement | null =>
-  (FORMS[localName(node)]?.(node) ?? closest(node, "form")) as HTMLFormElement | null;
+  (FORMS.get(localName(node))?.(node) ?? closest(node, "form")) as HTMLFormElement | null;
 export const selectInput = method<HTMLInputElement["select"]>(HTMLInputElement.prototype.select);
 export const stepUp = method<HTMLInputElement["stepUp"]>(HTMLInputElement.prototype.stepUp);
 export const closeDialog = method<HTMLDialogElement["close"]>(HTMLDialogElement.prototype.close);
 export const requestSubmit = method<HTMLFormElement["requestSubmit"]>(
   HTMLFormElement.prototype.requestSubmit,
 );
-const LABELS: Record<string, Getter<any, NodeListOf<HTMLLabelElement> | null>> = {
-  input: getter(HTMLInputElement, "labels"),
-  select: getter(HTMLSelectElement, "labels"),
-  textarea: getter(HTMLTextAreaElement, "labels"),
-};
+const LABELS = new Map<string, Getter<any, NodeListOf<HTMLLabelElement> | null>>([
+  ["input", getter(HTMLInputElement, "labels")],
+  ["select", getter(HTMLSelectElement, "labels")],
+  ["textarea", getter(HTMLTextAreaElement, "labels")],
+]);
 
 /** The labels of a form control. */
 export const labelsOf = (node: Element): Element[] =>
-  Array.from(LABELS[localName(node)]?.(node) ?? []);
+  Array.from(LABELS.get(localName(node))?.(node) ?? []);
 
 export const selectRange = {
   input: method<HTMLInputElement["setSelectionRange"]>(

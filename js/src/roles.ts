@@ -1,4 +1,5 @@
 /** What an element is, and in which state, as a model reads it. */
+import { hasOwn } from "./json.js";
 import {
   areaValue,
   attribute,
@@ -28,37 +29,24 @@ export const PRIVATE = "data-transom-private";
 /** What is shown of a value that nobody may read. */
 export const MASK = "••••";
 
+/** For each of the words, what stands before them. */
+const byWord = (groups: Record<string, string>): Map<string, string> =>
+  new Map(
+    Object.entries(groups).flatMap(([found, words]) =>
+      words.split(" ").map((word) => [word, found] as const),
+    ),
+  );
+
 /** The letter of references, by role; `e` for all others. */
-const LETTERS: Record<string, string> = {
-  button: "b",
-  link: "l",
-  textbox: "f",
-  searchbox: "f",
-  combobox: "f",
-  spinbutton: "f",
-  slider: "f",
-  date: "f",
-  time: "f",
-  color: "f",
-  file: "f",
-  checkbox: "c",
-  radio: "c",
-  switch: "c",
-  option: "o",
-  tab: "o",
-  menuitem: "o",
-  menuitemcheckbox: "o",
-  menuitemradio: "o",
-  treeitem: "r",
-  row: "r",
-  table: "t",
-  grid: "t",
-  treegrid: "t",
-  tree: "t",
-  list: "t",
-  listbox: "t",
-  menu: "t",
-};
+const LETTERS = byWord({
+  b: "button",
+  l: "link",
+  f: "textbox searchbox combobox spinbutton slider date time color file",
+  c: "checkbox radio switch",
+  o: "option tab menuitem menuitemcheckbox menuitemradio",
+  r: "treeitem row",
+  t: "table grid treegrid tree list listbox menu",
+});
 
 /** Roles of what can be used by itself. */
 const WIDGETS = new Set([
@@ -94,72 +82,53 @@ const OTHER = new Set([
 const KNOWN = [WIDGETS, NAMED_GROUPS, GROUPS, REPORTS, SILENT, OTHER];
 
 /** The roles of input elements, by type; all others are text boxes. */
-const FIELD_TYPES: Record<string, string> = {
-  button: "button",
-  submit: "button",
-  reset: "button",
-  image: "button",
+const FIELD_TYPES = byWord({
+  button: "button submit reset image",
   checkbox: "checkbox",
   radio: "radio",
-  range: "slider",
-  number: "spinbutton",
-  search: "searchbox",
-  date: "date",
-  "datetime-local": "date",
-  month: "date",
-  week: "date",
+  slider: "range",
+  spinbutton: "number",
+  searchbox: "search",
+  date: "date datetime-local month week",
   time: "time",
   color: "color",
   file: "file",
-};
+});
 
 /** The roles that elements have by themselves: those of the HTML Accessibility API Mappings. */
-const OWN_ROLES: Record<string, string> = {
+const OWN_ROLES = byWord({
   article: "article",
-  aside: "complementary",
   audio: "audio",
-  button: "button",
+  button: "button summary",
   canvas: "canvas",
-  details: "group",
+  cell: "td",
+  columnheader: "th",
+  complementary: "aside",
   dialog: "dialog",
-  fieldset: "group",
   figure: "figure",
   form: "form",
-  h1: "heading",
-  h2: "heading",
-  h3: "heading",
-  h4: "heading",
-  h5: "heading",
-  h6: "heading",
-  hr: "separator",
-  img: "img",
-  li: "listitem",
+  group: "details fieldset optgroup",
+  heading: "h1 h2 h3 h4 h5 h6",
+  img: "img svg",
+  list: "menu ol ul",
+  listitem: "li",
   main: "main",
-  menu: "list",
   meter: "meter",
-  nav: "navigation",
-  ol: "list",
-  optgroup: "group",
+  navigation: "nav",
   option: "option",
-  output: "status",
-  progress: "progressbar",
+  progressbar: "progress",
+  region: "section",
+  row: "tr",
+  rowgroup: "tbody tfoot thead",
   search: "search",
-  section: "region",
-  summary: "button",
-  svg: "img",
+  separator: "hr",
+  status: "output",
   table: "table",
-  tbody: "rowgroup",
-  td: "cell",
-  textarea: "textbox",
-  tfoot: "rowgroup",
-  th: "columnheader",
-  thead: "rowgroup",
-  tr: "row",
-  ul: "list",
+  textbox: "textarea",
   video: "video",
-};
+});
 
-export const letterOf = (role: string): string => LETTERS[role] ?? "e";
+export const letterOf = (role: string): string => LETTERS.get(role) ?? "e";
 export const isWidget = (role: string): boolean => WIDGETS.has(role);
 export const isNamedByContent = (role: string): boolean => NAMED_BY_CONTENT.has(role);
 export const isGroup = (role: string): boolean => GROUPS.has(role);
@@ -185,7 +154,7 @@ export function roleOf(node: Element): string {
 function ownRole(node: Element): string {
   const name = localName(node);
   if (isInput(node)) {
-    const role = FIELD_TYPES[inputType(node)] ?? "textbox";
+    const role = FIELD_TYPES.get(inputType(node)) ?? "textbox";
     return has(node, "list") && ["textbox", "searchbox"].includes(role) ? "combobox" : role;
   }
   if (name === "select") return has(node, "multiple") || isLong(node) ? "listbox" : "combobox";
@@ -193,7 +162,7 @@ function ownRole(node: Element): string {
   if (name === "img" && attribute(node, "alt") === "" && !has(node, "aria-label")) return "";
   if (name === "th" && attribute(node, "scope")?.startsWith("row")) return "rowheader";
   const isNote = isHtml(node) && isEditable(node) && !isEditableInside(node);
-  return isNote && name !== "body" ? "textbox" : (OWN_ROLES[name] ?? "");
+  return isNote && name !== "body" ? "textbox" : (OWN_ROLES.get(name) ?? "");
 }
 
 /** A select element that shows several options at once. */
@@ -294,8 +263,8 @@ const ARIA_STATES: Record<string, Record<string, string>> = {
 export function statesOf(node: Element, role: string, active: Element | null): string[] {
   const found = new Set<string>();
   for (const [name, words] of Object.entries(ARIA_STATES)) {
-    const word = words[attribute(node, name) ?? ""];
-    if (word) found.add(word);
+    const said = attribute(node, name) ?? "";
+    if (hasOwn(words, said)) found.add(words[said]!);
   }
   const current = attribute(node, "aria-current");
   if (current !== null && current !== "false" && current !== "") found.add("current");

@@ -16,7 +16,15 @@ test("keys and chords are read as they are written", () => {
 });
 
 test("what is no key is none", () => {
-  for (const text of ["ab", "Hyper+A", "Control+AB", "F13", "x".repeat(100)]) {
+  for (const text of [
+    "ab",
+    "Hyper+A",
+    "Control+AB",
+    "F13",
+    "toString",
+    "constructor+A",
+    "x".repeat(100),
+  ]) {
     assert.equal(readChord(text), undefined, text);
   }
 });

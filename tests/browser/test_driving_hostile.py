@@ -106,6 +106,29 @@ async def huge(browser: Chromium, count: int) -> None:
         assert (await view.act(first["ref"], "click"))["done"] is True
 
 
+async def test_words_that_every_object_has_are_words_like_others(browser: Chromium) -> None:
+    """They are looked up in tables: `aria-checked="constructor"` is no state."""
+    words = ("constructor", "toString", "__proto__")
+    states = ("checked", "selected", "pressed", "expanded", "busy", "invalid", "modal")
+    page = "".join(
+        f"<p>{word}<{word}>of {word}</{word}></p><button aria-{state}={word} role={word}>B</button>"
+        f"<input type={word} aria-label={word}><constructor onclick=1>press</constructor>"
+        for word in words
+        for state in states[:1]
+    )
+    many = "".join(f"<button aria-{state}=constructor>{state}</button>" for state in states)
+    async with browser.user() as user, driven(user.renderer(), page + many) as [view]:
+        seen = (await view.look()).split("\n")
+        assert [line for line in seen if line.startswith("button")] == [
+            *['button "B"'] * 3,
+            *(f'button "{state}"' for state in states),
+        ]
+        assert seen.count('clickable "press"') == 3
+        assert seen.count('textbox "toString" = ') == 1
+        pressed = await view.drive("act", ref=await view.ref('clickable "press"'), action="submit")
+        assert pressed["problem"] == "unfit"
+
+
 @pytest.mark.nightly
 async def test_a_page_of_any_size_is_read_within_bounds(browser: Chromium) -> None:
     await huge(browser, 30_000)
