@@ -102,51 +102,34 @@ function hasAddingRule(page: Document): boolean {
   }
 }
 
+/** The function, which computes each of its values once. */
+function once<Key, Value>(compute: (key: Key) => Value): (key: Key) => Value {
+  const known = new Map<Key, Value>();
+  return (key) => {
+    let value = known.get(key);
+    if (value === undefined && !known.has(key)) known.set(key, (value = compute(key)));
+    return value as Value;
+  };
+}
+
 /** One look at a page, which is not scrolled meanwhile: each style and box is computed once. */
 export class Sight {
-  readonly #boxes = new Map<Element, DOMRect>();
-  readonly #windows = new Map<Element, { width: number; height: number }>();
-  readonly #styles = new Map<Element, CSSStyleDeclaration>();
-  readonly #backgrounds = new Map<Element, Colour | undefined>();
-  readonly #perceived = new Map<Element, Perceived>();
-  readonly #adding = new Map<Document, boolean>();
-  readonly #opacities = new Map<Element, number>();
-  readonly #readable = new Map<Element, boolean>();
-
-  style(node: Element): CSSStyleDeclaration {
-    let style = this.#styles.get(node);
-    if (!style) this.#styles.set(node, (style = styleOf(node)));
-    return style;
-  }
-
-  box(node: Element): DOMRect {
-    let box = this.#boxes.get(node);
-    if (!box) this.#boxes.set(node, (box = boxOf(node)));
-    return box;
-  }
+  readonly style = once(styleOf);
+  readonly box = once((node: Element) => boxOf(node));
+  readonly #hasAddingRule = once(hasAddingRule);
 
   /** The size of the window that shows a document, by its outermost element. */
-  window(root: Element): { width: number; height: number } {
-    let size = this.#windows.get(root);
-    if (!size) {
-      size = { width: clientWidth(root), height: clientHeight(root) };
-      this.#windows.set(root, size);
-    }
-    return size;
-  }
+  readonly window = once((root: Element) => ({
+    width: clientWidth(root),
+    height: clientHeight(root),
+  }));
 
   /** What is perceived of an element, if what is around it is. */
-  perceive(node: Element): Perceived {
-    let found = this.#perceived.get(node);
-    if (!found) {
-      found = this.#perceive(node);
-      if (found === "nothing" && (this.isFaint(node) || this.#isCoveredControl(node))) {
-        found = "seen";
-      }
-      this.#perceived.set(node, found);
-    }
-    return found;
-  }
+  readonly perceive = once((node: Element): Perceived => {
+    const found = this.#perceive(node);
+    const isShown = found === "nothing" && (this.isFaint(node) || this.#isCoveredControl(node));
+    return isShown ? "seen" : found;
+  });
 
   /** Whether nothing around an element hides it either. */
   isPerceived(node: Element): boolean {
@@ -172,15 +155,10 @@ export class Sight {
   }
 
   /** The same with all that is around it. */
-  #opacity(node: Element): number {
-    let found = this.#opacities.get(node);
-    if (found === undefined) {
-      const parent = parentOf(node);
-      found = ownOpacity(this.style(node)) * (parent ? this.#opacity(parent) : 1);
-      this.#opacities.set(node, found);
-    }
-    return found;
-  }
+  readonly #opacity = once((node: Element): number => {
+    const parent = parentOf(node);
+    return ownOpacity(this.style(node)) * (parent ? this.#opacity(parent) : 1);
+  });
 
   /** `clip: rect(0, 0, 0, 0)`, the old way to show something to screen readers alone. */
   #isCut(style: CSSStyleDeclaration, position: string): boolean {
@@ -246,21 +224,14 @@ export class Sight {
   /** Whether a style sheet may put a text before or after an element. */
   mayHaveAddedText(node: Element): boolean {
     const page = ownerDocument(node)!;
-    let found = this.#adding.get(page);
-    if (found === undefined) this.#adding.set(page, (found = hasAddingRule(page)));
-    return found || rootNode(node) !== page || Boolean(shadowRoot(node) ?? assignedSlot(node));
+    const isApart = rootNode(node) !== page || Boolean(shadowRoot(node) ?? assignedSlot(node));
+    return isApart || this.#hasAddingRule(page);
   }
 
   // --- text -----------------------------------------------------------------------------------------
 
   /** Whether the text in an element can be read, if what is around it is perceived. */
-  isReadable(node: Element): boolean {
-    let found = this.#readable.get(node);
-    if (found === undefined) this.#readable.set(node, (found = this.#isReadable(node)));
-    return found;
-  }
-
-  #isReadable(node: Element): boolean {
+  readonly isReadable = once((node: Element): boolean => {
     const style = this.style(node);
     if (this.perceive(node) !== "seen" && style.display !== "contents") return false;
     if (style.visibility !== "visible" || parseFloat(style.fontSize) < LEAST_FONT) return false;
@@ -271,23 +242,18 @@ export class Sight {
       if (!behind || difference(text, behind) >= LEAST_DIFFERENCE) return true;
     }
     return style.getPropertyValue("background-clip").includes("text");
-  }
+  });
 
   /** The colour behind an element: white if nothing has one; undefined if it is a picture. */
-  #background(node: Element): Colour | undefined {
-    if (this.#backgrounds.has(node)) return this.#backgrounds.get(node);
+  readonly #background = once((node: Element): Colour | undefined => {
     const { backgroundColor, backgroundImage } = this.style(node);
     const own = readColour(backgroundColor);
-    let found: Colour | undefined;
-    if (backgroundImage === "none") {
-      const parent = parentOf(node);
-      if (own[3] > 1 - LEAST_OPACITY) found = own;
-      else if (own[3] >= LEAST_OPACITY) found = undefined;
-      else found = parent ? this.#background(parent) : this.#canvas(node);
-    }
-    this.#backgrounds.set(node, found);
-    return found;
-  }
+    if (backgroundImage !== "none") return undefined;
+    if (own[3] > 1 - LEAST_OPACITY) return own;
+    if (own[3] >= LEAST_OPACITY) return undefined;
+    const parent = parentOf(node);
+    return parent ? this.#background(parent) : this.#canvas(node);
+  });
 
   /** What a page without a background is on: in a dark scheme, nobody knows. */
   #canvas(node: Element): Colour | undefined {
