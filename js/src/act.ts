@@ -318,7 +318,9 @@ function pressed(doing: Doing, key: string): void {
   } else if (key === "Escape") {
     const dialog =
       closest(node, "dialog[open]") ?? query(doing.page.documentElement, "dialog:modal");
-    if (dialog && fire(dialog, "Event", "cancel", { bubbles: false })) closeDialog(dialog);
+    if (dialog && fire(dialog, "Event", "cancel", { bubbles: false })) {
+      closeDialog(dialog as HTMLDialogElement);
+    }
   } else if (key.startsWith("Arrow") && isInput(node) && VALUE_TYPES.slice(0, 2).includes(kind)) {
     const before = inputValue(node);
     stepUp(node, key === "ArrowUp" || key === "ArrowRight" ? 1 : -1);
@@ -466,7 +468,7 @@ export function prepare(action: ActionName, { node }: Target): void {
   if (isInput(node) || isTextArea(node)) {
     const end = valueOf(node).length;
     try {
-      selectRange[localName(node) as "input" | "textarea"](node, action === "clear" ? 0 : end, end);
+      selectRange(node, action === "clear" ? 0 : end, end);
     } catch {
       if (action === "clear" && isInput(node)) selectInput(node); // a type without a caret
     }

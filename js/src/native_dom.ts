@@ -6,7 +6,6 @@
 type Getter<Target, Value> = (target: Target) => Value;
 
 /* eslint-disable @typescript-eslint/unbound-method -- they are called with an element */
-/* eslint-disable @typescript-eslint/no-deprecated -- for names that no type knows; nothing replaces execCommand */
 
 /** The getter of a property, which is called with an element of any window. */
 function getter<Target extends object, Key extends keyof Target>(
@@ -28,12 +27,20 @@ function setter<Target extends object, Key extends keyof Target>(
   };
 }
 
+/* eslint-enable @typescript-eslint/unbound-method */
+
 type Method = (...given: never[]) => unknown;
 
-function method<Called extends Method>(
-  called: Called,
-): (target: EventTarget | Event, ...given: Parameters<Called>) => ReturnType<Called> {
-  return (target, ...given) => Reflect.apply(called, target, given) as ReturnType<Called>;
+/** A method, which is called with an element of any window. */
+function method<Target extends object, Key extends keyof Target>(
+  { prototype }: { prototype: Target },
+  key: Key,
+): Target[Key] extends Method
+  ? (target: Target, ...given: Parameters<Target[Key]>) => ReturnType<Target[Key]>
+  : never {
+  const called = prototype[key] as Method;
+  const call = (target: object, ...given: never[]): unknown => Reflect.apply(called, target, given);
+  return call as never;
 }
 
 // --- nodes ------------------------------------------------------------------------------------------
@@ -45,8 +52,8 @@ export const parentNode = getter(Node, "parentNode");
 export const ownerDocument = getter(Node, "ownerDocument");
 export const isConnected = getter(Node, "isConnected");
 export const textContent = getter(Node, "textContent");
-export const rootNode = method<Node["getRootNode"]>(Node.prototype.getRootNode);
-export const contains = method<Node["contains"]>(Node.prototype.contains);
+export const rootNode = method(Node, "getRootNode");
+export const contains = method(Node, "contains");
 export const characters = getter(CharacterData, "data");
 
 export const isElement = (node: Node | null): node is Element =>
@@ -67,50 +74,37 @@ const hostOf = getter(ShadowRoot, "host");
 export const localName = getter(Element, "localName");
 export const className = (node: Element): string => attribute(node, "class") ?? "";
 export const shadowRoot = getter(Element, "shadowRoot");
-export const firstElement = getter(Element, "firstElementChild");
-export const childCount = getter(Element, "childElementCount");
 export const scrollLeft = getter(Element, "scrollLeft");
 export const scrollTop = getter(Element, "scrollTop");
 export const scrollWidth = getter(Element, "scrollWidth");
 export const clientWidth = getter(Element, "clientWidth");
 export const clientHeight = getter(Element, "clientHeight");
 export const assignedSlot = getter(Element, "assignedSlot");
-export const attribute = method<Element["getAttribute"]>(Element.prototype.getAttribute);
-export const boxOf = method<Element["getBoundingClientRect"]>(
-  Element.prototype.getBoundingClientRect,
-);
-export const isRendered = method<Element["checkVisibility"]>(Element.prototype.checkVisibility);
-export const matches = method<Element["matches"]>(Element.prototype.matches);
-export const closest = method<(selector: string) => Element | null>(Element.prototype.closest);
-export const queryAll = method<(selector: string) => NodeListOf<Element>>(
-  Element.prototype.querySelectorAll,
-);
-export const query = method<(selector: string) => Element | null>(Element.prototype.querySelector);
-export const boxesOf = method<Element["getClientRects"]>(Element.prototype.getClientRects);
-const animationsOf = method<Element["getAnimations"]>(Element.prototype.getAnimations);
+export const attribute = method(Element, "getAttribute");
+export const boxOf = method(Element, "getBoundingClientRect");
+export const isRendered = method(Element, "checkVisibility");
+export const matches = method(Element, "matches");
+export const closest = method(Element, "closest");
+export const queryAll = method(Element, "querySelectorAll");
+export const query = method(Element, "querySelector");
+export const boxesOf = method(Element, "getClientRects");
+const animationsOf = method(Element, "getAnimations");
 export const animationsIn = (node: Element): Animation[] => animationsOf(node, { subtree: true });
-export const scrollTo = method<Element["scrollIntoView"]>(Element.prototype.scrollIntoView);
-export const elementById = method<(id: string) => Element | null>(
-  Document.prototype.getElementById,
-);
-export const elementByIdInShadow = method<(id: string) => Element | null>(
-  DocumentFragment.prototype.getElementById,
-);
+export const scrollTo = method(Element, "scrollIntoView");
+export const elementById = method(Document, "getElementById");
+export const elementByIdInShadow = method(DocumentFragment, "getElementById");
 export const has = (node: Element, name: string): boolean => attribute(node, name) !== null;
 export const isHtml = (node: Element): node is HTMLElement =>
   namespaceOf(node) === "http://www.w3.org/1999/xhtml";
 const namespaceOf = getter(Element, "namespaceURI");
 
-export const assigned = method<HTMLSlotElement["assignedNodes"]>(
-  HTMLSlotElement.prototype.assignedNodes,
-);
+export const assigned = method(HTMLSlotElement, "assignedNodes");
 export const contentDocument = getter(HTMLIFrameElement, "contentDocument");
 export const labelControl = getter(HTMLLabelElement, "control");
 export const isEditable = getter(HTMLElement, "isContentEditable");
 export const tabIndex = getter(HTMLElement, "tabIndex");
-export const focus = method<HTMLElement["focus"]>(HTMLElement.prototype.focus);
-export const click = method<HTMLElement["click"]>(HTMLElement.prototype.click);
-export const innerText = getter(HTMLElement, "innerText");
+export const focus = method(HTMLElement, "focus");
+export const click = method(HTMLElement, "click");
 
 // --- documents --------------------------------------------------------------------------------------
 
@@ -125,30 +119,26 @@ export const rulesOf = getter(CSSStyleSheet, "cssRules");
 export const ruleText = getter(CSSRule, "cssText");
 export const activeElement = getter(Document, "activeElement");
 export const activeInShadow = getter(ShadowRoot, "activeElement");
-export const elementAt = method<Document["elementFromPoint"]>(Document.prototype.elementFromPoint);
-export const elementAtInShadow = method<ShadowRoot["elementFromPoint"]>(
-  ShadowRoot.prototype.elementFromPoint,
-);
-const selectionOf = method<Document["getSelection"]>(Document.prototype.getSelection);
-const { selectAllChildren, collapseToEnd } = Selection.prototype;
+export const elementAt = method(Document, "elementFromPoint");
+export const elementAtInShadow = method(ShadowRoot, "elementFromPoint");
+const selectionOf = method(Document, "getSelection");
+const selectChildren = method(Selection, "selectAllChildren");
+const collapseToEnd = method(Selection, "collapseToEnd");
 
 export function selectAllIn(node: Element): void {
   const selection = selectionOf(ownerDocument(node)!);
-  if (selection) Reflect.apply(selectAllChildren, selection, [node]);
+  if (selection) selectChildren(selection, node);
 }
 
 export function caretToEndOf(node: Element): void {
   selectAllIn(node);
   const selection = selectionOf(ownerDocument(node)!);
-  if (selection) Reflect.apply(collapseToEnd, selection, []);
+  if (selection) collapseToEnd(selection);
 }
 
-export const execute = method<Document["execCommand"]>(Document.prototype.execCommand);
-export const animations = method<Document["getAnimations"]>(Document.prototype.getAnimations);
+export const execute = method(Document, "execCommand");
 export const countElements = (page: Document): number => elementsByTag(page, "*").length;
-const elementsByTag = method<(name: string) => HTMLCollectionOf<Element>>(
-  Document.prototype.getElementsByTagName,
-);
+const elementsByTag = method(Document, "getElementsByTagName");
 
 // --- form controls ----------------------------------------------------------------------------------
 
@@ -176,12 +166,10 @@ const FORMS = new Map<string, Getter<any, HTMLFormElement | null>>([
 /** The form that an element belongs to. */
 export const formOf = (node: Element): HTMLFormElement | null =>
   (FORMS.get(localName(node))?.(node) ?? closest(node, "form")) as HTMLFormElement | null;
-export const selectInput = method<HTMLInputElement["select"]>(HTMLInputElement.prototype.select);
-export const stepUp = method<HTMLInputElement["stepUp"]>(HTMLInputElement.prototype.stepUp);
-export const closeDialog = method<HTMLDialogElement["close"]>(HTMLDialogElement.prototype.close);
-export const requestSubmit = method<HTMLFormElement["requestSubmit"]>(
-  HTMLFormElement.prototype.requestSubmit,
-);
+export const selectInput = method(HTMLInputElement, "select");
+export const stepUp = method(HTMLInputElement, "stepUp");
+export const closeDialog = method(HTMLDialogElement, "close");
+export const requestSubmit = method(HTMLFormElement, "requestSubmit");
 const LABELS = new Map<string, Getter<any, NodeListOf<HTMLLabelElement> | null>>([
   ["input", getter(HTMLInputElement, "labels")],
   ["select", getter(HTMLSelectElement, "labels")],
@@ -192,37 +180,30 @@ const LABELS = new Map<string, Getter<any, NodeListOf<HTMLLabelElement> | null>>
 export const labelsOf = (node: Element): Element[] =>
   Array.from(LABELS.get(localName(node))?.(node) ?? []);
 
-export const selectRange = {
-  input: method<HTMLInputElement["setSelectionRange"]>(
-    HTMLInputElement.prototype.setSelectionRange,
-  ),
-  textarea: method<HTMLTextAreaElement["setSelectionRange"]>(
-    HTMLTextAreaElement.prototype.setSelectionRange,
-  ),
-};
+const selectInputRange = method(HTMLInputElement, "setSelectionRange");
+const selectAreaRange = method(HTMLTextAreaElement, "setSelectionRange");
+
+export function selectRange(
+  node: HTMLInputElement | HTMLTextAreaElement,
+  start: number,
+  end: number,
+): void {
+  if (localName(node) === "input") selectInputRange(node as HTMLInputElement, start, end);
+  else selectAreaRange(node as HTMLTextAreaElement, start, end);
+}
 
 // --- events -----------------------------------------------------------------------------------------
 
 export const eventType = getter(Event, "type");
-export const eventPath = method<Event["composedPath"]>(Event.prototype.composedPath);
-export const prevent = method<Event["preventDefault"]>(Event.prototype.preventDefault);
-export const stopHere = method<Event["stopImmediatePropagation"]>(
-  Event.prototype.stopImmediatePropagation,
-);
-export const dispatch = method<EventTarget["dispatchEvent"]>(EventTarget.prototype.dispatchEvent);
-export const listen = method<EventTarget["addEventListener"]>(
-  EventTarget.prototype.addEventListener,
-);
-export const unlisten = method<EventTarget["removeEventListener"]>(
-  EventTarget.prototype.removeEventListener,
-);
+export const eventPath = method(Event, "composedPath");
+export const prevent = method(Event, "preventDefault");
+export const stopHere = method(Event, "stopImmediatePropagation");
+export const dispatch = method(EventTarget, "dispatchEvent");
+export const listen = method(EventTarget, "addEventListener");
+export const unlisten = method(EventTarget, "removeEventListener");
 
-/* eslint-enable @typescript-eslint/unbound-method */
-/* eslint-enable @typescript-eslint/no-deprecated */
-
-/** The computed style, by this window's function; for a pseudo-element such as `::before`, too. */
-export const styleOf = (node: Element, pseudo?: string): CSSStyleDeclaration =>
-  getComputedStyle(node, pseudo);
+/** The computed style, by this window's function. */
+export const styleOf = (node: Element): CSSStyleDeclaration => getComputedStyle(node);
 
 // --- the tree that a person sees: shadow roots, slots and frames of the same origin are part of it ---
 
@@ -249,7 +230,7 @@ export function* childrenOf(node: Node): Generator<Node> {
       return;
     }
     if (localName(node) === "slot") {
-      const nodes = assigned(node);
+      const nodes = assigned(node as HTMLSlotElement);
       if (nodes.length > 0) {
         yield* nodes;
         return;
@@ -281,7 +262,7 @@ export function isWithin(node: Element | null, outer: Element): boolean {
 /** The element with an id, in the same document or shadow root. */
 export function sameTreeById(node: Element, id: string): Element | null {
   const root = rootNode(node);
-  return isShadow(root) ? elementByIdInShadow(root, id) : elementById(root, id);
+  return isShadow(root) ? elementByIdInShadow(root, id) : elementById(root as Document, id);
 }
 
 /** The innermost element that has the focus. */

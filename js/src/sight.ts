@@ -115,7 +115,7 @@ function once<Key, Value>(compute: (key: Key) => Value): (key: Key) => Value {
 /** One look at a page, which is not scrolled meanwhile: each style and box is computed once. */
 export class Sight {
   readonly style = once(styleOf);
-  readonly box = once((node: Element) => boxOf(node));
+  readonly box = once(boxOf);
   readonly #hasAddingRule = once(hasAddingRule);
 
   /** The size of the window that shows a document, by its outermost element. */
