@@ -1,10 +1,9 @@
 /** One agent whose Views the page shows: handles its messages, over one link. */
-import { element } from "./dom.js";
+import { blobOf, saveFile } from "./dom.js";
 import { CONTROL, Link, type LinkEvents, type LinkState } from "./link.js";
 import type {
   Answer,
   Ask,
-  DownloadedFile,
   HostMessage,
   PageMessage,
   Surroundings,
@@ -13,8 +12,6 @@ import type {
 import type { Asking } from "./questions.js";
 import type { ViewAgent } from "./view.js";
 import type { Views } from "./views.js";
-
-const REVOKE_AFTER = 10_000; // milliseconds that a browser has to begin saving a file
 
 /** The page that shows the Views of an agent; `Other` are messages for this kind of page alone. */
 export interface AgentPage<Other extends HostMessage> {
@@ -97,7 +94,7 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
         questions.withdraw(this, known.id);
         break;
       case "download":
-        save(known);
+        saveFile(known.name, blobOf(known.data, known.mime));
         break;
       default:
         this.#page.onMessage(message as Other);
@@ -158,15 +155,6 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
       },
     };
   }
-}
-
-function save({ name, mime, data }: DownloadedFile): void {
-  const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
-  const url = URL.createObjectURL(new Blob([bytes], { type: mime }));
-  element("a", { href: url, download: name }).click();
-  setTimeout(() => {
-    URL.revokeObjectURL(url);
-  }, REVOKE_AFTER);
 }
 
 /** What the page knows about its user. */

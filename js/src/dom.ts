@@ -27,6 +27,21 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+const REVOKE_AFTER = 10_000; // milliseconds that a browser has to begin saving a file
+
+/** What is given as base64. */
+export const blobOf = (base64: string, type: string): Blob =>
+  new Blob([Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))], { type });
+
+/** Have the browser save a file. */
+export function saveFile(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
+  element("a", { href: url, download: name }).click();
+  setTimeout(() => {
+    URL.revokeObjectURL(url);
+  }, REVOKE_AFTER);
+}
+
 const ICONS = {
   fullscreen: "M3 8V3h5M12 3h5v5M17 12v5h-5M8 17H3v-5",
   pip: "M3 4h14v12H3zM11 10h4v4h-4z",

@@ -3,7 +3,7 @@
  * `stage.js` and `elements.js` import; the npm package has it as `transom/elements`.
  */
 export { Agent, surroundings } from "./agent.js";
-export { element } from "./dom.js";
+export { blobOf, element, saveFile } from "./dom.js";
 export { connectElements } from "./elements.js";
 export { Link, socketUrl } from "./link.js";
 export { Questions } from "./questions.js";

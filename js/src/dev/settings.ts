@@ -1,5 +1,5 @@
 /** How the host behaves towards Views, and what is done with the View that is open. */
-import { element } from "../views_bundle.js";
+import { blobOf, element, saveFile } from "../views_bundle.js";
 import type { DevHost } from "./host.js";
 import { byId, folded } from "./parts.js";
 
@@ -11,7 +11,6 @@ interface Profile {
   [field: string]: unknown;
 }
 
-const REVOKE_AFTER = 10_000; // milliseconds that a browser has to begin saving a file
 const NAMES = ["csp", "approvals", "profile"] as const;
 
 /** What known hosts tell a View of its room. */
@@ -79,7 +78,7 @@ export function connectSettings(
   });
   byId("screenshot").addEventListener("click", () => {
     void attempt(host.request("screenshot")).then((data) => {
-      if (typeof data === "string") save(data);
+      if (typeof data === "string") saveFile("view.png", blobOf(data, "image/png"));
     });
   });
 }
@@ -101,13 +100,4 @@ function facts({ name: _, title, sources, ...fields }: Profile): HTMLElement {
       ),
     ),
   ]);
-}
-
-function save(data: string): void {
-  const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
-  const url = URL.createObjectURL(new Blob([bytes], { type: "image/png" }));
-  element("a", { href: url, download: "view.png" }).click();
-  setTimeout(() => {
-    URL.revokeObjectURL(url);
-  }, REVOKE_AFTER);
 }

@@ -1,11 +1,9 @@
 /** The panel of the traffic: live, or that of a recorded file. */
-import { element } from "../views_bundle.js";
+import { element, saveFile } from "../views_bundle.js";
 import type { DevHost } from "./host.js";
 import { badge, button, jsonBlock, plural } from "./parts.js";
 import { readRecord, TrafficLog, writeRecord, type Recorded, type Row } from "./traffic_log.js";
 import { VirtualList } from "./virtual_list.js";
-
-const REVOKE_AFTER = 10_000; // milliseconds that a browser has to begin saving a file
 
 const arrowOf = ({ from, leg, name }: Recorded): string => {
   const other = leg === "server" ? name : `View ${name}`;
@@ -76,7 +74,8 @@ export class Traffic {
       this.#leg,
       element("label", { class: "row" }, this.#bad, "Problems only"),
       button("Export", () => {
-        this.#export();
+        const content = [writeRecord(this.#log.rows)];
+        saveFile("traffic.jsonl", new Blob(content, { type: "application/jsonl" }));
       }),
       button("Open a record…", () => {
         file.click();
@@ -152,15 +151,6 @@ export class Traffic {
     }
     if (log.rows[0]) this.#list.choose(log.rows[0]);
     this.#list.element.focus();
-  }
-
-  #export(): void {
-    const blob = new Blob([writeRecord(this.#log.rows)], { type: "application/jsonl" });
-    const url = URL.createObjectURL(blob);
-    element("a", { href: url, download: "traffic.jsonl" }).click();
-    setTimeout(() => {
-      URL.revokeObjectURL(url);
-    }, REVOKE_AFTER);
   }
 
   #showDetail(row: Row): void {
