@@ -170,27 +170,15 @@ class Places {
   }
 
   #watchPage(): void {
-    const { link } = this.#agent;
-    const hurry = (): void => {
-      link.hurry();
-    };
     const follow = (): void => {
       this.#sendSurroundings(false);
     };
     addEventListener("resize", () => {
       this.#views.onResized();
     });
-    addEventListener("keydown", ({ key }) => {
-      if (key === "Escape") this.#views.fullscreen?.setMode("inline");
-    });
-    addEventListener("pagehide", () => {
-      link.leave();
-    });
     addEventListener("pageshow", ({ persisted }) => {
       if (persisted) location.reload();
     });
-    addEventListener("online", hurry);
-    document.addEventListener("visibilitychange", hurry);
     this.#dark.addEventListener("change", follow);
     // Pages change their colours by a class or an attribute of their root.
     new MutationObserver(follow).observe(document.documentElement, { attributes: true });

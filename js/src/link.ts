@@ -60,6 +60,7 @@ export class Link {
   #retryTimer: Timer;
   #tries = 0;
   #over = false;
+  readonly #ending = new AbortController(); // aborted when it is over
   #silenceTimer: Timer;
   #silent = false;
 
@@ -67,6 +68,7 @@ export class Link {
     this.#url = url;
     this.#token = token;
     this.#on = on;
+    this.#watchPage();
     this.#connect();
   }
 
@@ -98,9 +100,18 @@ export class Link {
     this.#waiting.delete(view);
   }
 
-  /** Announce that this page is being closed or reloaded. */
-  leave(): void {
-    this.#socket?.close(LEAVING, "leaving");
+  /** The host does not wait for a page that is closed, nor the page for a network that is back. */
+  #watchPage(): void {
+    const { signal } = this.#ending;
+    const hurry = (): void => {
+      this.hurry();
+    };
+    const leave = (): void => {
+      this.#socket?.close(LEAVING, "leaving");
+    };
+    addEventListener("pagehide", leave, { signal });
+    addEventListener("online", hurry, { signal });
+    document.addEventListener("visibilitychange", hurry, { signal });
   }
 
   /** Drop the socket, as a network would. */
@@ -268,6 +279,7 @@ export class Link {
 
   #end(why: string): void {
     this.#over = true;
+    this.#ending.abort();
     clearTimeout(this.#silenceTimer);
     clearTimeout(this.#ackTimer);
     this.#on.state("over", why);

@@ -134,10 +134,6 @@ function sendSurroundings(): void {
   for (const agent of agents) agent.notify(known());
 }
 
-function hurry(): void {
-  for (const agent of agents) agent.link.hurry();
-}
-
 let resizing: ReturnType<typeof setTimeout> | undefined;
 addEventListener("resize", () => {
   clearTimeout(resizing);
@@ -147,15 +143,6 @@ addEventListener("resize", () => {
   }, RESIZED_AFTER);
 });
 dark.addEventListener("change", sendSurroundings);
-
-addEventListener("keydown", ({ key }) => {
-  if (key === "Escape") views.fullscreen?.setMode("inline");
-});
-addEventListener("pagehide", () => {
-  for (const agent of agents) agent.link.leave();
-});
-addEventListener("online", hurry);
-document.addEventListener("visibilitychange", hurry);
 
 // --- start ----------------------------------------------------------------------------------------
 

@@ -37,6 +37,9 @@ export class Views {
       this.#views.forEach(receive);
       if (this.#prepared) receive(this.#prepared.view);
     });
+    addEventListener("keydown", ({ key }) => {
+      if (key === "Escape") this.fullscreen?.setMode("inline");
+    });
     this.#watchScrolling();
     setInterval(() => {
       for (const view of this.#views.values()) view.look();

@@ -184,13 +184,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     tools.call();
-  } else if (event.key === "Escape") views.fullscreen?.setMode("inline");
-});
-addEventListener("pagehide", () => {
-  host.agent.link.leave();
-});
-addEventListener("online", () => {
-  host.agent.link.hurry();
+  }
 });
 
 let isFollowed = false;
