@@ -2,7 +2,7 @@
 import type { JsonObject } from "../json.js";
 import { element } from "../views_bundle.js";
 import type { DevHost } from "./host.js";
-import { badge, folded, jsonBlock, timeOf } from "./parts.js";
+import { addNewest, badge, folded, jsonBlock, lasted, notes, timeOf } from "./parts.js";
 import { resultParts } from "./result.js";
 
 interface Context {
@@ -55,17 +55,12 @@ export class Contexts {
     host.onLog(
       "messages",
       (entries: Message[]) => {
-        for (const { at, view, content } of entries) {
-          const about = element(
-            "p",
-            { class: "row" },
-            element("span", { class: "time", text: timeOf(at) }),
-            badge(view),
-          );
-          this.#messages.prepend(element("li", {}, about, ...resultParts({ content })));
-        }
-        while (this.#messages.childElementCount > MAX_SHOWN)
-          this.#messages.lastElementChild!.remove();
+        const rows = entries.map(({ at, view, content }) => {
+          const time = element("span", { class: "time", text: timeOf(at) });
+          const about = element("p", { class: "row" }, time, badge(view));
+          return element("li", {}, about, ...resultParts({ content }));
+        });
+        addNewest(this.#messages, rows, MAX_SHOWN);
       },
       () => {
         this.#messages.replaceChildren();
@@ -74,9 +69,8 @@ export class Contexts {
   }
 
   #showContexts(contexts: Context[]): void {
-    const none = element("p", { class: "note", text: "No View has sent any." });
     this.#contexts.replaceChildren(
-      ...(contexts.length === 0 ? [none] : []),
+      ...notes(contexts.length === 0 ? "No View has sent any." : null),
       ...contexts.flatMap(({ view_id, when, content, structured_content }) => [
         element("p", { class: "row" }, badge(view_id), element("span", { text: timeOf(when) })),
         ...resultParts({
@@ -96,8 +90,8 @@ export class Audit {
     host.onLog(
       "audit",
       (entries: (Audited & JsonObject)[]) => {
-        for (const entry of entries) this.#rows.prepend(this.#line(entry));
-        while (this.#rows.childElementCount > MAX_SHOWN) this.#rows.lastElementChild!.remove();
+        const rows = entries.map((entry) => this.#line(entry));
+        addNewest(this.#rows, rows, MAX_SHOWN);
       },
       () => {
         this.#rows.replaceChildren();
@@ -115,7 +109,7 @@ export class Audit {
       element("span", { class: "time", text: timeOf(when) }),
       badge(`${event} ${outcome}`, isBad ? "bad" : ""),
       element("bdi", { class: "words", text: words }),
-      ...(ms == null ? [] : [element("span", { class: "quiet", text: `${ms} ms` })]),
+      ...lasted(ms),
       folded("Details", () => [jsonBlock(entry, "Details")]),
     );
   }

@@ -1,30 +1,25 @@
 /** What is on screen, as the fragment of the page's address. */
 import { isObject, type JsonObject } from "../json.js";
 
-export interface Place {
+/** What the author chose on the toolbar: for each, the id of its control. */
+export const CONTROLS = {
+  theme: "theme",
+  width: "width",
+  mode: "mode",
+  locale: "locale",
+  zone: "zone",
+  height: "max-height",
+  inset: "safe-area",
+};
+export type Choices = Partial<Record<keyof typeof CONTROLS, string>>;
+
+export interface Place extends Choices {
   tool?: string;
   args?: JsonObject;
   tab?: string;
-  theme?: string;
-  width?: string;
-  mode?: string;
-  locale?: string;
-  zone?: string;
-  height?: string;
-  inset?: string;
 }
 
-const WORDS = [
-  "tool",
-  "tab",
-  "theme",
-  "width",
-  "mode",
-  "locale",
-  "zone",
-  "height",
-  "inset",
-] as const;
+const WORDS = ["tool", "tab", ...(Object.keys(CONTROLS) as (keyof Choices)[])] as const;
 
 /** Read a fragment; what it gets wrong is left out. */
 export function readPlace(fragment: string): Place {

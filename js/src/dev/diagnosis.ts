@@ -1,7 +1,7 @@
 /** Why a View stays blank, as `transom doctor` says: beside the View that does not connect, and in Findings. */
 import { element } from "../views_bundle.js";
 import type { DevHost } from "./host.js";
-import { byId, button, placeOf, plural, type Placed } from "./parts.js";
+import { byId, button, notes, placeOf, plural, type Placed } from "./parts.js";
 
 interface Cause {
   text: string;
@@ -18,8 +18,6 @@ type Diagnosed = { blank: string | null } & (
   | { state: "done"; causes: Cause[]; notes: string[] }
 );
 
-const note = (text: string): HTMLElement => element("p", { class: "note", text });
-
 /** A cause: what it is, where, how that is known, and the fix. */
 function causeOf(cause: Cause): HTMLElement {
   const { text, fix, evidence = [], source, place } = cause;
@@ -32,7 +30,7 @@ function causeOf(cause: Cause): HTMLElement {
       ? [element("pre", { class: "quiet", text: `${placeOf(place)}\n    ${place.text}` })]
       : []),
     element("p", { text: fix }),
-    ...(source ? [note(source)] : []),
+    ...notes(source),
   );
 }
 
@@ -41,7 +39,7 @@ export function diagnosisPart(host: DevHost): HTMLElement {
   const answer = element("div", { role: "status" });
   const ask = button("Find out", () => {
     host.request("diagnose").catch((error: unknown) => {
-      answer.replaceChildren(note((error as Error).message));
+      answer.replaceChildren(...notes((error as Error).message));
     });
   });
   host.onPanel("diagnosis", (found: Diagnosed | null) => {
@@ -53,12 +51,12 @@ export function diagnosisPart(host: DevHost): HTMLElement {
 
 function wordsOf(found: Diagnosed | null): HTMLElement[] {
   if (!found) return [];
-  if (found.state === "looking") return [note("Opening it in a browser without a window…")];
-  if (found.state === "failed") return [note(found.reason)];
+  if (found.state === "looking") return notes("Opening it in a browser without a window…");
+  if (found.state === "failed") return notes(found.reason);
   const causes = found.causes.map(causeOf);
   return [
-    ...(causes.length > 0 ? causes : [note("Nothing wrong found.")]),
-    ...found.notes.map(note),
+    ...(causes.length > 0 ? causes : notes("Nothing wrong found.")),
+    ...notes(...found.notes),
   ];
 }
 
@@ -70,10 +68,10 @@ export function showBlank(host: DevHost, onMore: () => void): void {
     if (place.hidden || !found) return;
     const heading = element("h2", { text: "The View has not connected to its host" });
     const parts: HTMLElement[] = [heading];
-    if (found.state === "looking") parts.push(note("Finding out why…"));
-    else if (found.state === "failed") parts.push(note(`Why is not known: ${found.reason}`));
+    if (found.state === "looking") parts.push(...notes("Finding out why…"));
+    else if (found.state === "failed") parts.push(...notes(`Why is not known: ${found.reason}`));
     else if (found.causes.length === 0)
-      parts.push(note("In a browser without a window it does: nothing wrong was found there."));
+      parts.push(...notes("In a browser without a window it does: nothing wrong was found there."));
     else {
       const others = found.causes.length - 1;
       parts.push(causeOf(found.causes[0]!));

@@ -2,7 +2,7 @@
 import { element } from "../views_bundle.js";
 import { diagnosisPart } from "./diagnosis.js";
 import type { DevHost } from "./host.js";
-import { badge, button, folded, placeOf, timeOf, type Placed } from "./parts.js";
+import { addNewest, badge, button, folded, notes, placeOf, timeOf, type Placed } from "./parts.js";
 
 interface Found extends Placed {
   at: number;
@@ -82,11 +82,9 @@ export class Findings {
   }
 
   #add(entries: Found[]): void {
-    for (const found of entries) {
-      if (!QUIET.includes(found.kind)) this.#found += 1;
-      this.#live.prepend(this.#line(found));
-    }
-    while (this.#live.childElementCount > MAX_SHOWN) this.#live.lastElementChild!.remove();
+    this.#found += entries.filter(({ kind }) => !QUIET.includes(kind)).length;
+    const rows = entries.map((found) => this.#line(found));
+    addNewest(this.#live, rows, MAX_SHOWN);
     this.#count();
   }
 
@@ -131,10 +129,7 @@ export class Findings {
           element("span", { class: "code", text: `${rule} ${subject}` }),
           element("bdi", { class: "words", text: message }),
         ),
-        folded(title, () => [
-          element("p", { class: "note", text: explanation }),
-          element("p", { class: "note", text: clause }),
-        ]),
+        folded(title, () => notes(explanation, clause)),
       ),
     );
     this.#contract.replaceChildren(

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from "../json.js";
 import { element } from "../views_bundle.js";
-import { button } from "./parts.js";
+import { button, notes } from "./parts.js";
 import { fieldOf, fits, isSame, type Field } from "./schema_fields.js";
 
 /** A control of the form; `read` is undefined where nothing was entered. */
@@ -96,8 +96,7 @@ function booleanControl(field: Field, value: unknown): Control {
   const box = element("input", { type: "checkbox", id: newId() });
   box.checked = value === true;
   const label = element("label", { for: box.id }, ...words({ ...field, required: false }));
-  const note = field.description ? [element("p", { class: "note", text: field.description })] : [];
-  const parts = element("div", { class: "field tick" }, box, label, ...note);
+  const parts = element("div", { class: "field tick" }, box, label, ...notes(field.description));
   return { element: parts, read: () => box.checked };
 }
 
@@ -139,8 +138,7 @@ function listControl(field: Field & { kind: "list" }, value: unknown): Control {
 
 function fieldset(field: Field, ...children: Node[]): HTMLElement {
   const legend = element("legend", {}, ...words(field));
-  const note = field.description ? [element("p", { class: "note", text: field.description })] : [];
-  return element("fieldset", {}, legend, ...note, ...children);
+  return element("fieldset", {}, legend, ...notes(field.description), ...children);
 }
 
 function groupControl(field: Field & { kind: "group" }, value: unknown, isWhole: boolean): Control {

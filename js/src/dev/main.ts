@@ -7,7 +7,7 @@ import { showBlank } from "./diagnosis.js";
 import { Findings } from "./findings.js";
 import { DevHost } from "./host.js";
 import { showOutput } from "./output.js";
-import { byId, plural } from "./parts.js";
+import { byId, notes, plural } from "./parts.js";
 import { showCall } from "./result.js";
 import { connectSettings } from "./settings.js";
 import { HostControls } from "./surroundings.js";
@@ -146,7 +146,7 @@ host.onPanel("server", (server: ServerState) => {
     ...(output
       ? [element("pre", { tabindex: "0", "aria-label": "Its output", text: output })]
       : []),
-    element("p", { class: "note", text: again }),
+    ...notes(again),
   );
 });
 host.onPanel("dropped", (dropped: Record<string, number>) => {

@@ -14,16 +14,26 @@ export function button(
   return made;
 }
 
-/** JSON, indented, as text that can be scrolled by keyboard. */
-export function jsonBlock(value: unknown, label: string): HTMLElement {
-  const text = JSON.stringify(value, undefined, 2);
-  return element("pre", {
-    class: "json",
-    tabindex: "0",
-    "aria-label": label,
-    role: "region",
-    text,
-  });
+/** A text that can be scrolled by keyboard. */
+export const textBlock = (text: string, label: string, kind = "text"): HTMLElement =>
+  element("pre", { class: kind, tabindex: "0", "aria-label": label, role: "region", text });
+
+/** JSON, indented. */
+export const jsonBlock = (value: unknown, label: string): HTMLElement =>
+  textBlock(JSON.stringify(value, undefined, 2), label, "json");
+
+/** A paragraph for each text that there is. */
+export const notes = (...texts: (string | null | undefined)[]): HTMLElement[] =>
+  texts.flatMap((text) => (text ? [element("p", { class: "note", text })] : []));
+
+/** How long something took, if that is known. */
+export const lasted = (ms: number | null | undefined): HTMLElement[] =>
+  ms == null ? [] : [element("span", { class: "quiet", text: `${ms} ms` })];
+
+/** Put new rows at the top of a list, which has no more than `most`. */
+export function addNewest(list: HTMLElement, rows: readonly Node[], most: number): void {
+  for (const row of rows) list.prepend(row);
+  while (list.childElementCount > most) list.lastElementChild!.remove();
 }
 
 /** Something that is folded until it is wanted: then it is made. */

@@ -1,7 +1,7 @@
 /** How the last call went: its progress, its result as a person and as a model reads it. */
 import { isObject, type JsonObject } from "../json.js";
 import { element } from "../views_bundle.js";
-import { badge, folded, jsonBlock } from "./parts.js";
+import { badge, folded, jsonBlock, lasted, notes, textBlock } from "./parts.js";
 import { outcomeOf, type ShownCall } from "./tools.js";
 
 interface Block {
@@ -14,10 +14,7 @@ interface Block {
 /** A block of content; pictures are shown, everything else that is not text is named. */
 function shown(block: Block): HTMLElement {
   const { type, text, mimeType, data } = block;
-  if (type === "text" && typeof text === "string") {
-    const about = { class: "text", tabindex: "0", role: "region", "aria-label": "Text" };
-    return element("pre", { ...about, text });
-  }
+  if (type === "text" && typeof text === "string") return textBlock(text, "Text");
   const isPicture =
     type === "image" &&
     typeof mimeType === "string" &&
@@ -36,7 +33,7 @@ export function showCall(place: HTMLElement, call: ShownCall): void {
     { class: "row", role: "status" },
     badge(word, kind),
     element("bdi", { class: "code", text: `${tool} ${JSON.stringify(call.arguments)}` }),
-    ...(ms === undefined ? [] : [element("span", { class: "quiet", text: `${ms} ms` })]),
+    ...lasted(ms),
   );
   const parts: Node[] = [heading];
   if (state === "running") {
@@ -50,14 +47,12 @@ export function showCall(place: HTMLElement, call: ShownCall): void {
       element("p", { class: "row" }, bar, element("span", { text: `${words} ${message ?? ""}` })),
     );
   }
-  if (bytes !== undefined)
-    parts.push(element("p", { class: "note", text: `${bytes} bytes: shown in part.` }));
+  if (bytes !== undefined) parts.push(...notes(`${bytes} bytes: shown in part.`));
   if (error !== undefined) parts.push(element("p", { class: "problem", text: error }));
   if (output) {
-    const about = { class: "text", tabindex: "0", role: "region", "aria-label": "Its output" };
     parts.push(
       element("h4", { text: "What the server wrote to its standard error" }),
-      element("pre", { ...about, text: output }),
+      textBlock(output, "Its output"),
     );
   }
   if (result) parts.push(...resultParts(result));

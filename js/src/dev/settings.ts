@@ -1,7 +1,7 @@
 /** How the host behaves towards Views, and what is done with the View that is open. */
 import { blobOf, element, saveFile } from "../views_bundle.js";
 import type { DevHost } from "./host.js";
-import { byId, folded } from "./parts.js";
+import { byId, folded, notes } from "./parts.js";
 
 interface Profile {
   name: string;
@@ -95,7 +95,7 @@ function facts({ name: _, title, sources, ...fields }: Profile): HTMLElement {
           "li",
           {},
           element("span", { class: "code", text: `${field}: ${JSON.stringify(value)}` }),
-          element("p", { class: "note", text: sources[field]?.title ?? "" }),
+          ...notes(sources[field]?.title),
         ),
       ),
     ),

@@ -2,7 +2,7 @@
 import { inlineSize, surroundings, View, type Views } from "../views_bundle.js";
 import type { DevHost } from "./host.js";
 import { byId } from "./parts.js";
-import type { Place } from "./deep_link.js";
+import { CONTROLS, type Choices } from "./deep_link.js";
 import type { Container } from "./settings.js";
 
 const WIDTHS: Record<string, number> = { phone: 390, tablet: 768, desktop: 1280 };
@@ -11,19 +11,6 @@ const RESIZED_AFTER = 150; // milliseconds without another size
 
 const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
 const input = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
-
-type Choices = Omit<Place, "tool" | "args" | "tab">;
-
-/** The controls of the toolbar, by what a link calls them. */
-const CONTROLS: Record<keyof Choices, string> = {
-  theme: "theme",
-  width: "width",
-  mode: "mode",
-  locale: "locale",
-  zone: "zone",
-  height: "max-height",
-  inset: "safe-area",
-};
 
 export class HostControls {
   readonly #host: DevHost;

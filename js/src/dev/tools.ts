@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from "../json.js";
 import { element } from "../views_bundle.js";
 import { ArgumentForm } from "./form.js";
 import type { DevHost } from "./host.js";
-import { badge, button, folded, jsonBlock } from "./parts.js";
+import { badge, button, folded, jsonBlock, notes } from "./parts.js";
 import { SavedCalls } from "./saved_calls.js";
 
 export interface ServerTool {
@@ -48,12 +48,17 @@ const HINTS: Record<string, string> = {
   openWorldHint: "open world",
 };
 
-/** The annotations of a tool, as words. */
-export function hintsOf(annotations: JsonObject = {}): string[] {
-  return Object.entries(HINTS).flatMap(([key, word]) => {
+/** What a tool says of itself: its annotations, and its description. */
+export function aboutTool({
+  annotations = {},
+  description,
+}: Pick<ServerTool, "annotations" | "description">): HTMLElement[] {
+  const hints = Object.entries(HINTS).flatMap(([key, word]) => {
     const value = annotations[key];
-    return typeof value === "boolean" ? [value ? word : `not ${word}`] : [];
+    return typeof value === "boolean" ? [badge(value ? word : `not ${word}`)] : [];
   });
+  const badges = hints.length > 0 ? [element("p", { class: "badges" }, ...hints)] : [];
+  return [...badges, ...notes(description)];
 }
 
 /** How a call went, in a word. */
@@ -159,7 +164,7 @@ export class Tools {
           element("ul", { class: "tools" }, ...rows),
         ];
       }),
-      ...(tools.length === 0 ? [element("p", { class: "note", text: "It has no tools." })] : []),
+      ...notes(tools.length === 0 ? "It has no tools." : null),
     );
     const chosen = this.#find(this.#chosen);
     if (chosen && JSON.stringify(chosen) !== this.#schema) this.#open(chosen);
@@ -215,11 +220,9 @@ export class Tools {
       const entered = form.read();
       if ("value" in entered) this.#saved.save(tool.name, entered.value);
     });
-    const hints = hintsOf(tool.annotations).map((word) => badge(word));
     this.#place.replaceChildren(
       element("h3", {}, element("bdi", { text: tool.name })),
-      ...(hints.length > 0 ? [element("p", { class: "badges" }, ...hints)] : []),
-      ...(tool.description ? [element("p", { class: "note", text: tool.description })] : []),
+      ...aboutTool(tool),
       form.element,
       problem,
       element("p", { class: "row" }, call, this.#cancel, save),

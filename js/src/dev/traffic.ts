@@ -1,7 +1,7 @@
 /** The panel of the traffic: live, or that of a recorded file. */
 import { element, saveFile } from "../views_bundle.js";
 import type { DevHost } from "./host.js";
-import { badge, button, jsonBlock, plural } from "./parts.js";
+import { badge, button, jsonBlock, lasted, notes, plural } from "./parts.js";
 import { readRecord, TrafficLog, writeRecord, type Recorded, type Row } from "./traffic_log.js";
 import { VirtualList } from "./virtual_list.js";
 
@@ -161,7 +161,7 @@ export class Traffic {
         { class: "row" },
         badge(row.kind, problems.length > 0 ? "bad" : ""),
         element("span", { text: arrowOf(entry) }),
-        ...(ms === undefined ? [] : [element("span", { class: "quiet", text: `${ms} ms` })]),
+        ...lasted(ms),
       ),
       ...problems.map((text) => element("p", { class: "problem", text })),
       jsonBlock(entry.message ?? entry.text ?? `${entry.left_out} bytes`, "Message"),
@@ -176,7 +176,7 @@ export class Traffic {
         jsonBlock(pair.entry.message ?? pair.entry.text ?? "", word),
       );
     } else if (row.kind === "request") {
-      parts.push(element("p", { class: "note", text: "It has no answer yet." }));
+      parts.push(...notes("It has no answer yet."));
     }
     this.#detail.replaceChildren(...parts);
   }

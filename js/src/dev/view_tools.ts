@@ -3,8 +3,8 @@ import type { JsonObject } from "../json.js";
 import { element } from "../views_bundle.js";
 import { ArgumentForm } from "./form.js";
 import type { DevHost } from "./host.js";
-import { badge, button, folded, jsonBlock, plural } from "./parts.js";
-import { hintsOf } from "./tools.js";
+import { badge, button, folded, jsonBlock, notes, plural, textBlock } from "./parts.js";
+import { aboutTool } from "./tools.js";
 
 interface ViewTool {
   name: string;
@@ -88,7 +88,7 @@ export class ViewTools {
       this.#chosen = this.#definition = "";
       this.#form.replaceChildren();
       this.#changes.replaceChildren();
-      this.#about.replaceChildren(element("p", { class: "note", text: "No View is open." }));
+      this.#about.replaceChildren(...notes("No View is open."));
       return;
     }
     const { id, state, reason, app, uri, context, leftOut } = view;
@@ -96,7 +96,7 @@ export class ViewTools {
     this.#about.replaceChildren(
       element("p", { class: "row" }, badge(state, state === "live" ? "good" : "warn"), id),
       ...(reason ? [element("p", { class: "problem", text: reason })] : []),
-      element("p", { class: "note", text: `${name}\n${uri}` }),
+      ...notes(`${name}\n${uri}`),
       ...(leftOut ? [element("p", { class: "problem", text: `Left out: ${leftOut}` })] : []),
       folded("What it is told of its host", () => [jsonBlock(context, "Host context")]),
     );
@@ -119,8 +119,7 @@ export class ViewTools {
     const isSole = visibility.length === 1 && typeof sole === "string";
     const only = isSole ? [badge(`${sole} only`)] : [];
     const line = [choose, badge(state, STATES[state]), ...(lazy ? [badge("lazy")] : []), ...only];
-    const why = reason ? [element("p", { class: "note", text: reason })] : [];
-    return element("div", {}, element("p", { class: "row" }, ...line), ...why);
+    return element("div", {}, element("p", { class: "row" }, ...line), ...notes(reason));
   }
 
   #showChanges({ added, removed, changed }: ShownView["changes"]): void {
@@ -131,10 +130,8 @@ export class ViewTools {
       return;
     }
     const parts: Node[] = [];
-    if (added.length > 0)
-      parts.push(element("p", { class: "note", text: `+ ${added.join(", ")}` }));
-    if (removed.length > 0)
-      parts.push(element("p", { class: "note", text: `− ${removed.join(", ")}` }));
+    if (added.length > 0) parts.push(...notes(`+ ${added.join(", ")}`));
+    if (removed.length > 0) parts.push(...notes(`− ${removed.join(", ")}`));
     for (const { name, before, after } of changed) {
       parts.push(
         folded(`± ${name}`, () => [
@@ -173,7 +170,6 @@ export class ViewTools {
           problem.textContent = (error as Error).message;
         });
     };
-    const hints = hintsOf(tool.annotations).map((word) => badge(word));
     this.#form.onsubmit = (event) => {
       event.preventDefault();
       call(true);
@@ -183,8 +179,7 @@ export class ViewTools {
       call(false);
     });
     this.#form.replaceChildren(
-      ...(hints.length > 0 ? [element("p", { class: "badges" }, ...hints)] : []),
-      ...(tool.description ? [element("p", { class: "note", text: tool.description })] : []),
+      ...aboutTool(tool),
       form.element,
       problem,
       element("p", { class: "row" }, asModel, asPage),
@@ -196,29 +191,18 @@ export class ViewTools {
     await this.#ask("surface", this.#surface, (styles: Style[]) =>
       styles.flatMap(({ style, tools, bytes, estimatedTokens }) => [
         element("p", { class: "row" }, badge(style), plural(tools.length, "tool")),
-        element("p", {
-          class: "note",
-          text: `${bytes} bytes, about ${estimatedTokens} tokens (estimated: 4 bytes each)`,
-        }),
+        ...notes(`${bytes} bytes, about ${estimatedTokens} tokens (estimated: 4 bytes each)`),
         folded("Definitions", () => [jsonBlock(tools, `The surface, ${style}`)]),
       ]),
     );
   }
 
   async #read(): Promise<void> {
-    await this.#ask("snapshot", this.#snapshot, (text: string) => [
-      element("pre", {
-        class: "text",
-        tabindex: "0",
-        role: "region",
-        "aria-label": "Snapshot",
-        text,
-      }),
-    ]);
+    await this.#ask("snapshot", this.#snapshot, (text: string) => [textBlock(text, "Snapshot")]);
   }
 
   async #ask(name: string, place: HTMLElement, show: (answer: any) => Node[]): Promise<void> {
-    place.replaceChildren(element("p", { class: "note", text: "Asking…" }));
+    place.replaceChildren(...notes("Asking…"));
     try {
       place.replaceChildren(...show(await this.#host.request(name)));
     } catch (error) {
