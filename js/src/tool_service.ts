@@ -26,8 +26,6 @@ const MAX_ROWS = 10_000;
 /** What a page lists, if it is not a bare array. */
 type Listed = Partial<Exclude<ListedTools, unknown[]>>;
 
-export type ToolService = ReturnType<typeof makeToolService>;
-
 /**
  * `canNotify` says whether both sides declared notifications of changed tools, `toJSONSchema` has the
  * converter of the App.

@@ -170,10 +170,10 @@ export class View extends HTMLElement {
     const busy = element("span", { class: "busy", part: "busy", role: "timer", hidden: "" });
     const buttons = {
       info: this.#button("info", "About this View", () => {
-        this.#toggleFacts();
+        this.#toggle("facts");
       }),
       key: this.#button("key", "What is always allowed", () => {
-        this.#toggleGrants();
+        this.#toggle("grants");
       }),
       fullscreen: this.#button("fullscreen", "Full screen", () => {
         this.toggle("fullscreen");
@@ -352,11 +352,6 @@ export class View extends HTMLElement {
     buttons.info.setAttribute("aria-expanded", String(isOpen));
   }
 
-  #toggleFacts(): void {
-    const { facts, buttons } = this.#mounted!;
-    this.#toggle(facts, buttons.info);
-  }
-
   /** Whether it stays open, which tools always run, and which are left out. */
   setMarks({ pinned, grants, leftOut }: Pick<Marks, "pinned" | "grants" | "leftOut">): void {
     const mounted = this.#mounted;
@@ -375,20 +370,17 @@ export class View extends HTMLElement {
     mounted.grants = grantList(this.#shown, grants, ({ tool, by }) => {
       this.agent.notify({ do: "withdraw", view: this.key, tool, by });
     });
-    if (isOpen) this.#toggleGrants();
+    if (isOpen) this.#toggle("grants");
     else buttons.key.setAttribute("aria-expanded", "false");
   }
 
-  #toggleGrants(): void {
-    const { grants, buttons } = this.#mounted!;
-    this.#toggle(grants, buttons.key);
-  }
-
   /** Show what a button opens below the caption, or remove it. */
-  #toggle(part: HTMLElement, button: HTMLButtonElement): void {
+  #toggle(name: "facts" | "grants"): void {
+    const { [name]: part, buttons } = this.#mounted!;
     const isOpen = !part.isConnected;
     if (isOpen) this.#root.querySelector(".caption")!.after(part);
     else part.remove();
+    const button = name === "facts" ? buttons.info : buttons.key;
     button.setAttribute("aria-expanded", String(isOpen));
     this.#around.shield.raise(this);
   }
