@@ -40,7 +40,7 @@ import {
 } from "./native_dom.js";
 import { isDisabled, isInput, isSelect, isTextArea, roleOf, typeOf } from "./roles.js";
 import { Sight } from "./sight.js";
-import type { Problem, Target } from "./target.js";
+import { say, unfit, type Problem, type Target } from "./target.js";
 import { shorten } from "./texts.js";
 
 const MAX_KEYS = 80; // characters that are typed one by one
@@ -76,9 +76,6 @@ export interface Doing {
  * kept the browser from doing something.
  */
 export type Done = boolean | Problem;
-
-const unfit = (detail: string): Problem => ({ problem: "unfit", detail });
-const say = ({ role, name }: Target): string => (name ? `${role} "${name}"` : role);
 
 /** The innermost element that is pressed: something in the target, or the target itself. */
 function pressedAt({ node, x, y }: Target, page: Document): Element {
@@ -254,7 +251,7 @@ function choose(list: HTMLSelectElement, chosen: HTMLOptionElement[]): Done {
 
 /** Press an option of a list that is none of the browser's own, after the list was opened. */
 async function chooseIn(doing: Doing): Promise<Done> {
-  const { target, value, rest, page } = doing;
+  const { target, value, rest } = doing;
   let option = optionOf(doing);
   if (!option) {
     click(doing);
@@ -265,7 +262,7 @@ async function chooseIn(doing: Doing): Promise<Done> {
   option.scrollIntoView({ block: "nearest", behavior: "instant" });
   const { left, top, width, height } = option.getBoundingClientRect();
   const place = { ...target, node: option, x: left + width / 2, y: top + height / 2 };
-  return click({ ...doing, target: place, page });
+  return click({ ...doing, target: place });
 }
 
 function optionOf({ target, value, page }: Doing): Element | undefined {
@@ -316,11 +313,9 @@ function pressed(doing: Doing, key: string): void {
   else if ((key === "Enter" || key === " ") && !isField) {
     if (key === " " || !["checkbox", "radio", "range"].includes(kind)) click(doing);
   } else if (key === "Escape") {
-    const dialog =
-      closest(node, "dialog[open]") ?? query(doing.page.documentElement, "dialog:modal");
-    if (dialog && fire(dialog, "Event", "cancel", { bubbles: false })) {
-      closeDialog(dialog as HTMLDialogElement);
-    }
+    const dialog = (closest(node, "dialog[open]") ??
+      query(doing.page.documentElement, "dialog:modal")) as HTMLDialogElement | null;
+    if (dialog && fire(dialog, "Event", "cancel", { bubbles: false })) closeDialog(dialog);
   } else if (key.startsWith("Arrow") && isInput(node) && VALUE_TYPES.slice(0, 2).includes(kind)) {
     const before = inputValue(node);
     stepUp(node, key === "ArrowUp" || key === "ArrowRight" ? 1 : -1);

@@ -1,6 +1,6 @@
 /** Covers what is private in a page, while a picture of it is taken. */
 import { childrenOf, has, isElement, isRendered, queryAll } from "./native_dom.js";
-import { placeOf } from "./outlines.js";
+import { draw, placeOf } from "./outlines.js";
 import { PRIVATE } from "./roles.js";
 
 const MAX_VISITED = 100_000; // elements and texts that are looked at
@@ -18,12 +18,7 @@ export class Covers {
     const covered = parts?.flatMap((part) => [part, ...queryAll(part, "*")]);
     if (!parts || !covered || covered.length > MAX_COVERED) return undefined;
     const places = covered.map(placeOf).filter((place) => place !== undefined);
-    this.#boxes = places.map(({ x, y, width, height }) => {
-      const box = document.createElement("div");
-      box.style.cssText = `${STYLE} left: ${x}px; top: ${y}px; width: ${width}px; height: ${height}px;`;
-      document.body.append(box);
-      return box;
-    });
+    this.#boxes = places.map((place) => draw(place, STYLE));
     this.#ending = setTimeout(() => {
       this.end();
     }, COVERED_FOR);

@@ -13,7 +13,7 @@ import { documentElement, ownerDocument, query } from "./native_dom.js";
 import { References } from "./references.js";
 import { Settling, type ViewFrame } from "./settle.js";
 import { snapshot } from "./snapshot.js";
-import { findElement, findTarget, isProblem, type Problem, type Target } from "./target.js";
+import { findElement, findTarget, isProblem, unfit, type Problem, type Target } from "./target.js";
 
 const MAX_ANSWER = 250_000; // characters; the host takes a few more
 const DRAWN_WITHIN = 200; // milliseconds
@@ -90,7 +90,7 @@ async function cover(isOn: boolean, page: Document): Promise<object> {
   outlines.end();
   const count = covers.cover(documentElement(page));
   if (count === undefined) {
-    return { problem: "unfit", detail: "It is too large to cover what is private in it" };
+    return unfit("It is too large to cover what is private in it");
   }
   if (count > 0) await drawn();
   return { covered: count > 0 };
@@ -112,13 +112,13 @@ const drawn = (): Promise<void> =>
 /** The elements that an action is for, if it can be done. */
 function targetsOf(request: Action, page: Document): [Target, Target?] | Problem {
   const { action, to, onto: told } = request;
-  if (!isAction(action)) return { problem: "unfit", detail: "There is no such action" };
+  if (!isAction(action)) return unfit("There is no such action");
   const target = findTarget(refs, request, page);
   if (isProblem(target)) return target;
   const wrong = misfit(action, target);
   if (wrong) return wrong;
   if (action !== "drag_to") return [target];
-  if (!to) return { problem: "unfit", detail: "drag_to needs the reference of another element" };
+  if (!to) return unfit("drag_to needs the reference of another element");
   const onto = findTarget(refs, { ref: to, action: "hover", ...told }, page);
   if (isProblem(onto)) return { ...onto, of: to };
   // The page may have been scrolled to show the second one: both have to be in sight.

@@ -8,7 +8,7 @@ const SHOWN_FOR = 900; // milliseconds
 const MARKED_FOR = 600_000; // milliseconds that a question can be open
 const FOLLOW_EVERY = 100;
 const STYLE =
-  "position: fixed; pointer-events: none; box-sizing: border-box; border-radius: 4px; " +
+  "position: fixed; pointer-events: none; margin: -2px; border-radius: 4px; " +
   "border: 2px solid #2152d0; outline: 1px solid #ffffff; z-index: 2147483647;";
 
 /** Where an element is in the window of the sandbox; undefined if it is not shown. */
@@ -31,9 +31,10 @@ export function placeOf(node: Element): DOMRect | undefined {
   return new DOMRect(x, y, width, height);
 }
 
-function draw(place: DOMRect): HTMLElement {
+/** Put a box over a place. */
+export function draw(place: DOMRect, style: string): HTMLElement {
   const box = document.createElement("div");
-  box.style.cssText = STYLE;
+  box.style.cssText = style;
   move(box, place);
   document.body.append(box);
   return box;
@@ -41,10 +42,10 @@ function draw(place: DOMRect): HTMLElement {
 
 function move(box: HTMLElement, { x, y, width, height }: DOMRect): void {
   Object.assign(box.style, {
-    left: `${x - 2}px`,
-    top: `${y - 2}px`,
-    width: `${width + 4}px`,
-    height: `${height + 4}px`,
+    left: `${x}px`,
+    top: `${y}px`,
+    width: `${width}px`,
+    height: `${height}px`,
   });
 }
 
@@ -59,7 +60,7 @@ export class Outlines {
     this.end();
     // All places first: after each box that is added, the browser would arrange the page again.
     const places = nodes.map(placeOf).filter((place) => place !== undefined);
-    this.#flashed = places.map(draw);
+    this.#flashed = places.map((place) => draw(place, STYLE));
     this.#clearing = setTimeout(() => {
       this.#clear();
     }, SHOWN_FOR);
@@ -81,7 +82,7 @@ export class Outlines {
     clearInterval(this.#following);
     this.#marked?.remove();
     const at = node ? placeOf(node) : undefined;
-    this.#marked = at && draw(at);
+    this.#marked = at && draw(at, STYLE);
     if (!node) return;
     const until = performance.now() + MARKED_FOR;
     this.#following = setInterval(() => {

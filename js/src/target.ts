@@ -52,6 +52,9 @@ interface Point {
 
 export const isProblem = (found: object): found is Problem => "problem" in found;
 
+/** Something that cannot be done to an element, or to any. */
+export const unfit = (detail: string): Problem => problem("unfit", detail);
+
 const problem = (kind: Problem["problem"], detail: string): Problem => ({ problem: kind, detail });
 
 /** Actions that press nothing. */
@@ -72,7 +75,7 @@ export function findElement(refs: References, ref: string, page: Document): Elem
   if (!node || !isConnected(node) || !isOf(node, page)) {
     return problem("gone", `${ref} is not on the page any more`);
   }
-  if (isPrivate(node)) return problem("unfit", `${ref} is in a private part of the page`);
+  if (isPrivate(node)) return unfit(`${ref} is in a private part of the page`);
   return node;
 }
 
@@ -123,7 +126,7 @@ export function findTarget(
   return { ref, node, ...now, ...point, width, height, secret: isSecret(node, sight) };
 }
 
-const say = ({ role, name }: Shown): string =>
+export const say = ({ role, name }: Shown): string =>
   `${role || "something"} ${name ? `"${name}"` : ""}`.trim();
 
 /** What is in front of another element. */
