@@ -16,6 +16,8 @@ export default tseslint.config(
       "@typescript-eslint/no-explicit-any": "off",
       // An async function without await: what it throws is a rejection.
       "@typescript-eslint/require-await": "off",
+      // An event handler that calls something: `() => this.#draw()`.
+      "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
       "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: false }],
       "@typescript-eslint/no-namespace": ["error", { allowDeclarations: true }],
       // What a schema library gives, or a browser, may be falsy in more ways than null.

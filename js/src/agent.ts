@@ -104,9 +104,7 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
   /** What the user has just pressed in the View for, is not asked again. */
   async #ask(question: Ask): Promise<void> {
     const { id, kind, view } = question;
-    const onAnswer = (value: Answer): void => {
-      this.#answer(question, value);
-    };
+    const onAnswer = (value: Answer): void => this.#answer(question, value);
     this.#asked.add(id);
     const isWanted = kind === "mode" && (await this.#page.views.get(this, view)?.wasPressed());
     if (!this.#asked.delete(id)) return; // it was withdrawn meanwhile

@@ -40,9 +40,7 @@ export class AgentUse {
     this.#view = view;
     const text = element("span", { role: "status" });
     this.note = element("span", { class: "use", part: "use", hidden: "" }, text, this.#button);
-    this.#button.addEventListener("click", () => {
-      this.#take(!this.#isTaken);
-    });
+    this.#button.addEventListener("click", () => this.#take(!this.#isTaken));
     this.#write();
   }
 

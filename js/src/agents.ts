@@ -46,9 +46,7 @@ export class Agents {
     this.#agentPage = {
       views: page.views,
       questions: page.questions,
-      onState: (agent, why) => {
-        this.#onState(agent, why);
-      },
+      onState: (agent, why) => this.#onState(agent, why),
       onMessage: (message) => {
         switch (message.do) {
           case "join":

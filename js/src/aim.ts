@@ -31,19 +31,13 @@ export class Aim {
     this.#windows = new Set([windowOf(page)!, windowOf(ownerDocument(node)!)!]);
     this.#node = node;
     this.#names = isDragged ? DROPS : PRESSES;
-    this.#each((at, name) => {
-      listen(at, name, this.#check, true);
-    });
+    this.#each((at, name) => listen(at, name, this.#check, true));
     // Whoever wanted to press may be gone: the user's own presses are not held back for long.
-    setTimeout(() => {
-      this.end();
-    }, WITHIN);
+    setTimeout(() => this.end(), WITHIN);
   }
 
   end(): void {
-    this.#each((at, name) => {
-      unlisten(at, name, this.#check, true);
-    });
+    this.#each((at, name) => unlisten(at, name, this.#check, true));
   }
 
   #each(act: (at: Window, name: string) => void): void {

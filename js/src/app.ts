@@ -93,9 +93,7 @@ export class App {
   readonly #reporter = makeReporter(() => this.onerror);
   readonly #peer = makePeer(this.#reporter, {
     _onRequest: (method, params, served) => this.#onRequest(method, params, served),
-    _onNotification: (method, params) => {
-      this.#onNotification(method, params);
-    },
+    _onNotification: (method, params) => this.#onNotification(method, params),
   });
   readonly #tasks = makeTasks(this.#peer);
   readonly #tools = makeToolService(this.#peer, this.#tasks, this.#reporter, {
@@ -149,9 +147,7 @@ export class App {
     }
     this.#isReady = true;
     if (this.#hostOffers("problems")) {
-      sendProblems((params) => {
-        this.#peer._notify("transom/notifications/problem", params);
-      });
+      sendProblems((params) => this.#peer._notify("transom/notifications/problem", params));
     }
     this.#applyStyle();
     if (this.#options.autoResize ?? true) {

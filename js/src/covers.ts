@@ -19,9 +19,7 @@ export class Covers {
     if (!parts || !covered || covered.length > MAX_COVERED) return undefined;
     const places = covered.map(placeOf).filter((place) => place !== undefined);
     this.#boxes = places.map((place) => draw(place, STYLE));
-    this.#ending = setTimeout(() => {
-      this.end();
-    }, COVERED_FOR);
+    this.#ending = setTimeout(() => this.end(), COVERED_FOR);
     return parts.length;
   }
 

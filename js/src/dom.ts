@@ -37,9 +37,7 @@ export const blobOf = (base64: string, type: string): Blob =>
 export function saveFile(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
   element("a", { href: url, download: name }).click();
-  setTimeout(() => {
-    URL.revokeObjectURL(url);
-  }, REVOKE_AFTER);
+  setTimeout(() => URL.revokeObjectURL(url), REVOKE_AFTER);
 }
 
 const ICONS = {

@@ -100,11 +100,7 @@ async function cover(isOn: boolean, page: Document): Promise<object> {
 const drawn = (): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, DRAWN_WITHIN);
-    requestAnimationFrame(() => {
-      requestAnimationFrame(() => {
-        resolve();
-      });
-    });
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
   });
 
 // --- acts -------------------------------------------------------------------------------------------

@@ -135,9 +135,7 @@ class Places {
       {
         views: this.#views,
         questions: new PageQuestions(this.#views, (view) => this.#places.get(view) ?? document),
-        onMessage: (message) => {
-          this.#onMessage(message);
-        },
+        onMessage: (message) => this.#onMessage(message),
         onFresh: () => {
           this.#offers.clear();
           for (const view of this.#places.keys()) this.#wishFor(view);
@@ -170,12 +168,8 @@ class Places {
   }
 
   #watchPage(): void {
-    const follow = (): void => {
-      this.#sendSurroundings(false);
-    };
-    addEventListener("resize", () => {
-      this.#views.onResized();
-    });
+    const follow = (): void => this.#sendSurroundings(false);
+    addEventListener("resize", () => this.#views.onResized());
     addEventListener("pageshow", ({ persisted }) => {
       if (persisted) location.reload();
     });
@@ -231,9 +225,7 @@ class Places {
 
   #onMessage(message: PlaceMessage): void {
     const { view } = message;
-    const openAgain = (): void => {
-      this.#wish(view, "again");
-    };
+    const openAgain = (): void => this.#wish(view, "again");
     switch (message.do) {
       case "offer":
         this.#onOffer(message);

@@ -42,17 +42,11 @@ export class Focus {
     addEventListener("pointerover", onEntered, true);
     addEventListener("keydown", onUsed, true);
     addEventListener("pointerdown", onUsed, true);
-    addEventListener("focusin", () => {
-      this.#accept(focusedElement());
-    });
-    addEventListener("focus", () => {
-      clearInterval(this.#looking);
-    });
+    addEventListener("focusin", () => this.#accept(focusedElement()));
+    addEventListener("focus", () => clearInterval(this.#looking));
     addEventListener("blur", () => {
       clearInterval(this.#looking);
-      this.#looking = setInterval(() => {
-        this.#look();
-      }, LOOK_EVERY);
+      this.#looking = setInterval(() => this.#look(), LOOK_EVERY);
       this.#look();
     });
   }

@@ -193,9 +193,7 @@ function submit(form: HTMLFormElement, given: JsonObject, { signal }: ToolExtra)
   return new Promise((resolve, reject) => {
     const call = { _answer: resolve, _isSubmitted: false };
     calls.set(form, call);
-    const end = (): void => {
-      reject(new ToolError("The form was reset or the call was cancelled"));
-    };
+    const end = (): void => reject(new ToolError("The form was reset or the call was cancelled"));
     member(form, "addEventListener")("reset", end, { once: true });
     signal.addEventListener("abort", end);
     if (!isAutomatic) {

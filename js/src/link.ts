@@ -103,13 +103,8 @@ export class Link {
   /** The host does not wait for a page that is closed, nor the page for a network that is back. */
   #watchPage(): void {
     const { signal } = this.#ending;
-    const hurry = (): void => {
-      this.hurry();
-    };
-    const leave = (): void => {
-      this.#socket?.close(LEAVING, "leaving");
-    };
-    addEventListener("pagehide", leave, { signal });
+    const hurry = (): void => this.hurry();
+    addEventListener("pagehide", () => this.#socket?.close(LEAVING, "leaving"), { signal });
     addEventListener("online", hurry, { signal });
     document.addEventListener("visibilitychange", hurry, { signal });
   }
@@ -168,18 +163,14 @@ export class Link {
   #restartSilence(): void {
     if (this.#silent) this.#on.state("connected");
     this.#silent = false;
-    this.#inSilence(ASK_AFTER, () => {
-      this.#askWhetherThere();
-    });
+    this.#inSilence(ASK_AFTER, () => this.#askWhetherThere());
   }
 
   /** Ping: the host answers a repeated acknowledgement with one. */
   #askWhetherThere(): void {
     if (!this.#socket || !this.#isWelcome) return;
     this.#ack();
-    this.#inSilence(LOST_AFTER, () => {
-      this.#lost();
-    });
+    this.#inSilence(LOST_AFTER, () => this.#lost());
   }
 
   #lost(): void {
@@ -209,9 +200,7 @@ export class Link {
     this.#on.state("reconnecting");
     const wait = RETRY[Math.min(this.#tries, RETRY.length - 1)]!;
     this.#tries += 1;
-    this.#retryTimer = setTimeout(() => {
-      this.#connect();
-    }, wait);
+    this.#retryTimer = setTimeout(() => this.#connect(), wait);
   }
 
   #welcomed(socket: WebSocket, { page, received, resumed }: Welcome): void {
@@ -264,9 +253,7 @@ export class Link {
     // In a hidden page, timers may be delayed by a minute.
     if (this.#received - this.#acknowledged >= ACK_EVERY || document.hidden) this.#ack();
     else {
-      this.#ackTimer ??= setTimeout(() => {
-        this.#ack();
-      }, ACK_SOON);
+      this.#ackTimer ??= setTimeout(() => this.#ack(), ACK_SOON);
     }
   }
 

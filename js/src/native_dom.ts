@@ -22,9 +22,7 @@ function setter<Target extends object, Key extends keyof Target>(
   key: Key,
 ): (target: Target, value: Target[Key]) => void {
   const { set } = Object.getOwnPropertyDescriptor(prototype, key)!;
-  return (target, value) => {
-    Reflect.apply(set!, target, [value]);
-  };
+  return (target, value) => Reflect.apply(set!, target, [value]);
 }
 
 /* eslint-enable @typescript-eslint/unbound-method */

@@ -61,9 +61,7 @@ export class Outlines {
     // All places first: after each box that is added, the browser would arrange the page again.
     const places = nodes.map(placeOf).filter((place) => place !== undefined);
     this.#flashed = places.map((place) => draw(place, STYLE));
-    this.#clearing = setTimeout(() => {
-      this.#clear();
-    }, SHOWN_FOR);
+    this.#clearing = setTimeout(() => this.#clear(), SHOWN_FOR);
   }
 
   /** Remove those that are there for a moment. */

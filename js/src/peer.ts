@@ -114,9 +114,7 @@ export function makePeer(reporter: Reporter, handlers: PeerHandlers) {
           void reporter._run(onprogress, progress as never);
         },
       });
-      signal?.addEventListener("abort", () => {
-        cancel(signal.reason);
-      });
+      signal?.addEventListener("abort", () => cancel(signal.reason));
     });
   }
 

@@ -270,15 +270,11 @@ export class Questions implements Asking {
       },
       true,
     );
-    addEventListener("resize", () => {
-      this.#disturb();
-    });
+    addEventListener("resize", () => this.#disturb());
   }
 
   ask(asker: ViewAgent, question: Ask, onAnswer: (value: Answer) => void): void {
-    const card = cardOf(question, () => {
-      this.#shown?.buttons[0]?.click();
-    });
+    const card = cardOf(question, () => this.#shown?.buttons[0]?.click());
     if (!card) return;
     this.#waiting.push({ asker, question, card, onAnswer });
     if (this.#shown) this.#count();
@@ -338,9 +334,7 @@ export class Questions implements Asking {
     this.#shown = shown;
     const frame = this.#page.onShown(entry?.asker, entry?.question);
     this.#quiet = focused instanceof HTMLIFrameElement ? QUIET_AFTER_VIEW : QUIET;
-    this.#looking = setInterval(() => {
-      this.#look();
-    }, LOOK_EVERY);
+    this.#looking = setInterval(() => this.#look(), LOOK_EVERY);
     this.#list.append(shown.section);
     for (const end of shown.unread) this.#reading.observe(end);
     // Only the View the user is typing into may take the keyboard from it, by what it asks.

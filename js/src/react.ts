@@ -133,38 +133,31 @@ const toTool = ({ inputSchema, ...tool }: AppTool): Tool => ({
 });
 
 /** Notify the host of a changed list, if there is a connection. */
-const notifyListChanged = (): void => {
-  pageApp?.sendToolListChanged().catch(() => undefined);
-};
+const notifyListChanged = (): void => void pageApp?.sendToolListChanged().catch(() => undefined);
 
 /** Make the App of the page. What the host sends is stored for components that mount later. */
 function makeApp({ appInfo, capabilities, ...options }: UseAppOptions): void {
   const { autoResize, toJSONSchema } = options;
   const declared = capabilities ?? { tools: { listChanged: true } };
   const app = new App(appInfo, declared, { autoResize, toJSONSchema });
-  const keep = (changes: Partial<ToolData<any, any>>): void => {
+  const keep = (changes: Partial<ToolData<any, any>>): void =>
     toolData.set({ ...toolData.get(), ...changes });
-  };
   // A host may reuse the View for another call: drop the data of the previous one.
-  app.addEventListener("toolinput", ({ arguments: input = {} }) => {
-    toolData.set({ ...NO_DATA, input });
-  });
-  app.addEventListener("toolinputpartial", ({ arguments: inputPartial = {} }) => {
-    keep({ inputPartial });
-  });
+  app.addEventListener("toolinput", ({ arguments: input = {} }) =>
+    toolData.set({ ...NO_DATA, input }),
+  );
+  app.addEventListener("toolinputpartial", ({ arguments: inputPartial = {} }) =>
+    keep({ inputPartial }),
+  );
   app.addEventListener("toolresult", ({ structuredContent, content, isError = false }) => {
     const output: unknown = structuredContent ?? content;
     keep({ output, isError, isLoading: false });
   });
-  app.addEventListener("toolcancelled", ({ reason = null }: { reason?: string | null }) => {
-    keep({ isCancelled: true, cancelReason: reason, isLoading: false });
-  });
-  app.addEventListener("hostcontextchanged", () => {
-    hostContext.set(app.getHostContext() ?? null);
-  });
-  app.onclose = () => {
-    connection.set(NOT_CONNECTED);
-  };
+  app.addEventListener("toolcancelled", ({ reason = null }: { reason?: string | null }) =>
+    keep({ isCancelled: true, cancelReason: reason, isLoading: false }),
+  );
+  app.addEventListener("hostcontextchanged", () => hostContext.set(app.getHostContext() ?? null));
+  app.onclose = () => connection.set(NOT_CONNECTED);
   pageApp = app;
 }
 
@@ -333,9 +326,7 @@ export function useHostFonts(
     const sheet = document.createElement("style");
     sheet.textContent = fonts;
     document.head.append(sheet);
-    return () => {
-      sheet.remove();
-    };
+    return () => sheet.remove();
   }, [fonts]);
 }
 
@@ -358,15 +349,11 @@ function documentTheme(): McpUiTheme {
 export function useDocumentTheme(): McpUiTheme {
   const [theme, setTheme] = useState(documentTheme);
   useEffect(() => {
-    const look = (): void => {
-      setTheme(documentTheme());
-    };
+    const look = (): void => setTheme(documentTheme());
     const observer = new MutationObserver(look);
     observer.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
     look();
-    return () => {
-      observer.disconnect();
-    };
+    return () => observer.disconnect();
   }, []);
   return theme;
 }
@@ -384,8 +371,6 @@ export function useAutoResize(app: App | null): void {
     const observer = new ResizeObserver(report);
     observer.observe(html);
     observer.observe(body);
-    return () => {
-      observer.disconnect();
-    };
+    return () => observer.disconnect();
   }, [app]);
 }

@@ -59,13 +59,10 @@ function start(stage: string): void {
     watch(frame); // its window is the one that the page will have
   }
 
-  const toStage = (message: unknown): void => {
-    page.postMessage(message, stage);
-  };
+  const toStage = (message: unknown): void => page.postMessage(message, stage);
 
-  const notify = (method: string, params: object): void => {
+  const notify = (method: string, params: object): void =>
     toStage({ jsonrpc: "2.0", method, params });
-  };
 
   // --- whether the View's document is still there. One that introduced itself (`ui/initialize`) and
   // is replaced, by a navigation, a reload or `document.open`, never answers: the next one has to
@@ -151,9 +148,7 @@ function start(stage: string): void {
       }
       return true; // when there were too many, the page does not go on either
     });
-    watchConsole(view, (text) => {
-      problems._add("console", text);
-    });
+    watchConsole(view, (text) => problems._add("console", text));
     const onKey = ({ key, isTrusted }: KeyboardEvent): void => {
       if (key === "Tab" && isTrusted) notify(TAB_PRESSED, {});
     };
@@ -226,12 +221,10 @@ function start(stage: string): void {
 function loadDriver(): Promise<Driver> {
   return new Promise((resolve, reject) => {
     const script = document.createElement("script");
-    script.addEventListener("load", () => {
-      resolve((window as DriverWindow).transomDriver!);
-    });
-    script.addEventListener("error", () => {
-      reject(new Error("The script that reads Views did not load"));
-    });
+    script.addEventListener("load", () => resolve((window as DriverWindow).transomDriver!));
+    script.addEventListener("error", () =>
+      reject(new Error("The script that reads Views did not load")),
+    );
     script.src = "/drive.js";
     document.head.append(script);
   });

@@ -72,9 +72,7 @@ export class SandboxFrame {
   pressed(): Promise<Pressed> {
     const { port1, port2 } = new MessageChannel();
     return new Promise((resolve) => {
-      port1.addEventListener("message", ({ data }: MessageEvent<Pressed>) => {
-        resolve(data);
-      });
+      port1.addEventListener("message", ({ data }: MessageEvent<Pressed>) => resolve(data));
       port1.start();
       setTimeout(resolve, GUARD_WITHIN, NOT_PRESSED);
       this.#tellGuard(PRESSED, [port2]);

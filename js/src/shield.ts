@@ -50,10 +50,7 @@ export class Shield {
         event.stopPropagation();
       });
     }
-    const clip = (): void => {
-      this.#clip();
-    };
-    addEventListener("scroll", clip, true);
+    addEventListener("scroll", () => this.#clip(), true);
   }
 
   /**
@@ -81,9 +78,7 @@ export class Shield {
     document.documentElement.append(this.#cover);
     this.#cover.showPopover();
     clearTimeout(this.#lifting);
-    this.#lifting = setTimeout(() => {
-      this.#cover.remove();
-    }, STILL_AFTER);
+    this.#lifting = setTimeout(() => this.#cover.remove(), STILL_AFTER);
   }
 
   #clip(): void {
@@ -102,9 +97,7 @@ export class Shield {
     const wait = now - this.#movingSince < RUN ? 0 : this.#movedAt + PAUSE - now;
     clearTimeout(this.#moving);
     if (wait > 0) {
-      this.#moving = setTimeout(() => {
-        this.#move();
-      }, wait);
+      this.#moving = setTimeout(() => this.#move(), wait);
     } else this.#move();
   }
 

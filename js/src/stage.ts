@@ -100,9 +100,7 @@ async function explainEnd(why = ""): Promise<void> {
   } else if (why === "unknown") await offerOtherTab();
   else {
     const text = why ? `${why[0]!.toUpperCase()}${why.slice(1)}` : "The connection has ended";
-    offer(why === TAKEN_OVER ? ELSEWHERE : `${text}.`, () => {
-      location.reload();
-    });
+    offer(why === TAKEN_OVER ? ELSEWHERE : `${text}.`, () => location.reload());
   }
 }
 

@@ -62,9 +62,7 @@ export function letOthersIn(isIn: () => boolean): void {
 /** Find a connected tab. Returns a function that moves the Views here, or null. */
 export function findOther(): Promise<(() => void) | null> {
   return new Promise((resolve) => {
-    const late = setTimeout(() => {
-      resolve(null);
-    }, ANSWER_WITHIN);
+    const late = setTimeout(() => resolve(null), ANSWER_WITHIN);
     channel.addEventListener("message", function listen({ data }: MessageEvent<TabMessage>) {
       if (data.do !== "kept") return;
       clearTimeout(late);

@@ -88,18 +88,12 @@ export function makeTasks(peer: Pick<Peer, "_request">) {
       task.lastUpdatedAt = timestamp();
     };
     const result = new Promise<CallToolResult>((resolve, reject) => {
-      signal.addEventListener("abort", () => {
-        reject(cancelled("task"));
-      });
+      signal.addEventListener("abort", () => reject(cancelled("task")));
       work.then((made) => whole(made, signal)).then(resolve, reject);
     });
     result.then(
-      ({ isError }) => {
-        become(isError ? "failed" : "completed");
-      },
-      () => {
-        become(signal.aborted ? "cancelled" : "failed");
-      },
+      ({ isError }) => become(isError ? "failed" : "completed"),
+      () => become(signal.aborted ? "cancelled" : "failed"),
     );
     const forget = (): void => {
       clearTimeout(timer);

@@ -169,28 +169,16 @@ export class View extends HTMLElement {
     const pin = element("span", pinned, icon("pin"));
     const busy = element("span", { class: "busy", part: "busy", role: "timer", hidden: "" });
     const buttons = {
-      info: this.#button("info", "About this View", () => {
-        this.#toggle("facts");
-      }),
-      key: this.#button("key", "What is always allowed", () => {
-        this.#toggle("grants");
-      }),
-      fullscreen: this.#button("fullscreen", "Full screen", () => {
-        this.toggle("fullscreen");
-      }),
-      pip: this.#button("pip", "Picture in the corner", () => {
-        this.toggle("pip");
-      }),
-      close: this.#button("close", "Close", () => {
-        this.close();
-      }),
+      info: this.#button("info", "About this View", () => this.#toggle("facts")),
+      key: this.#button("key", "What is always allowed", () => this.#toggle("grants")),
+      fullscreen: this.#button("fullscreen", "Full screen", () => this.toggle("fullscreen")),
+      pip: this.#button("pip", "Picture in the corner", () => this.toggle("pip")),
+      close: this.#button("close", "Close", () => this.close()),
     };
     const use = new AgentUse(this.#shown, {
       post: this.post.bind(this),
       isFilled: () => Boolean(this.window?.length),
-      notify: (message) => {
-        this.agent.notify({ view, ...message });
-      },
+      notify: (message) => this.agent.notify({ view, ...message }),
       onShown: around.shield.raise.bind(around.shield, this),
     });
     const mounted: Mounted = {
@@ -271,12 +259,8 @@ export class View extends HTMLElement {
     const call = about && !failed ? [element("span", { class: "about", text: about })] : [];
     const { text, more } = whyNotShown(message, this.isForAuthor);
     const acts = {
-      [failed ? "Try again" : "Reopen"]: () => {
-        agent.notify({ do: "retry", view });
-      },
-      [failed ? "Close" : "Dismiss"]: () => {
-        agent.notify({ do: "closed", view });
-      },
+      [failed ? "Try again" : "Reopen"]: () => agent.notify({ do: "retry", view }),
+      [failed ? "Close" : "Dismiss"]: () => agent.notify({ do: "closed", view }),
     };
     const bar = troubleBar(this.#shown, text, acts, { role: failed ? "alert" : "group", more });
     this.#root.append(caption(this.#label, ...call), bar);
@@ -367,9 +351,9 @@ export class View extends HTMLElement {
     buttons.key.hidden = grants.length === 0;
     const isOpen = mounted.grants.isConnected && grants.length > 0;
     mounted.grants.remove();
-    mounted.grants = grantList(this.#shown, grants, ({ tool, by }) => {
-      this.agent.notify({ do: "withdraw", view: this.key, tool, by });
-    });
+    mounted.grants = grantList(this.#shown, grants, ({ tool, by }) =>
+      this.agent.notify({ do: "withdraw", view: this.key, tool, by }),
+    );
     if (isOpen) this.#toggle("grants");
     else buttons.key.setAttribute("aria-expanded", "false");
   }
@@ -538,10 +522,10 @@ export class View extends HTMLElement {
     const reason = failed ? why : `It does not respond: ${why}`;
     const about = { failed, reason, server: mounted.mount.server };
     const { text, more } = whyNotShown(about, this.isForAuthor, "This page has not started.");
-    const Reload = () => {
-      this.agent.notify({ do: "reload", view });
+    const acts = {
+      Reload: () => this.agent.notify({ do: "reload", view }),
+      Close: () => this.close(),
     };
-    const acts = { Reload, Close: this.close.bind(this) };
     mounted.trouble = troubleBar(this.#shown, text, acts, { more });
     mounted.frame.before(mounted.trouble);
     this.#around.shield.raise(this);

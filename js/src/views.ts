@@ -109,9 +109,7 @@ export class Views {
     for (const origin of origins) {
       const about = { src: `${origin}${SANDBOX_PATH}`, sandbox: "", hidden: "" };
       const frame = element("iframe", about);
-      frame.addEventListener("load", () => {
-        frame.remove();
-      });
+      frame.addEventListener("load", () => frame.remove());
       document.body.append(frame);
     }
   }
@@ -145,9 +143,7 @@ export class Views {
       rearrange: this.#rearrange,
       shield: this.#shield,
       onNamed: this.#onFront,
-      onTab: (tabbed) => {
-        this.#focus.onTab(tabbed);
-      },
+      onTab: (tabbed) => this.#focus.onTab(tabbed),
     };
   }
 

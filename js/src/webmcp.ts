@@ -103,9 +103,7 @@ const executeNative = native?.executeTool?.bind(native);
 function speaker(): App {
   if (!App._current) {
     App._automatic = new App({ name: page!.title || "page", version: "1" });
-    const connect = (): void => {
-      App._automatic?.connect().catch(() => undefined);
-    };
+    const connect = (): void => void App._automatic?.connect().catch(() => undefined);
     if (page!.readyState === "complete") setTimeout(connect);
     else addEventListener("load", connect);
   }
@@ -248,9 +246,7 @@ Object.assign(modelContext, {
         { inputSchema: {}, ...config, enabled: !disabled },
         execute,
       );
-      signal?.addEventListener("abort", () => {
-        tool.remove();
-      });
+      signal?.addEventListener("abort", () => tool.remove());
     } finally {
       exposing = undefined;
     }

@@ -45,9 +45,7 @@ export class Contexts {
       this.#grants,
     );
     this.#showContexts([]);
-    host.onPanel("context", (contexts: Context[]) => {
-      this.#showContexts(contexts);
-    });
+    host.onPanel("context", (contexts: Context[]) => this.#showContexts(contexts));
     host.onPanel("view", (view: { grants: { tool: string; by: string }[] } | null) => {
       const grants = (view?.grants ?? []).map(({ tool, by }) => `${tool} (${by})`);
       this.#grants.textContent = grants.join(", ") || "Nothing.";
@@ -62,9 +60,7 @@ export class Contexts {
         });
         addNewest(this.#messages, rows, MAX_SHOWN);
       },
-      () => {
-        this.#messages.replaceChildren();
-      },
+      () => this.#messages.replaceChildren(),
     );
   }
 
@@ -93,9 +89,7 @@ export class Audit {
         const rows = entries.map((entry) => this.#line(entry));
         addNewest(this.#rows, rows, MAX_SHOWN);
       },
-      () => {
-        this.#rows.replaceChildren();
-      },
+      () => this.#rows.replaceChildren(),
     );
   }
 

@@ -38,9 +38,9 @@ function causeOf(cause: Cause): HTMLElement {
 export function diagnosisPart(host: DevHost): HTMLElement {
   const answer = element("div", { role: "status" });
   const ask = button("Find out", () => {
-    host.request("diagnose").catch((error: unknown) => {
-      answer.replaceChildren(...notes((error as Error).message));
-    });
+    host
+      .request("diagnose")
+      .catch((error: unknown) => answer.replaceChildren(...notes((error as Error).message)));
   });
   host.onPanel("diagnosis", (found: Diagnosed | null) => {
     ask.disabled = found?.state === "looking";

@@ -60,14 +60,10 @@ export class Findings {
       element("h3", { text: "The contract of MCP Apps" }),
       this.#contract,
     );
-    host.onPanel("contract", (contract: Contract) => {
-      this.#showContract(contract);
-    });
+    host.onPanel("contract", (contract: Contract) => this.#showContract(contract));
     host.onLog(
       "findings",
-      (entries: Found[]) => {
-        this.#add(entries);
-      },
+      (entries: Found[]) => this.#add(entries),
       () => {
         this.#live.replaceChildren();
         this.#found = 0;
@@ -92,13 +88,10 @@ export class Findings {
     const { at, view, kind, message, tool, stack, level } = found;
     const isBad = !QUIET.includes(kind);
     const place = placeOf(found);
-    const under = button(
-      "Message",
-      () => {
-        this.#reveal(at, view, message);
-      },
-      { title: "Show the message that was under way", "aria-label": `Message before: ${message}` },
-    );
+    const under = button("Message", () => this.#reveal(at, view, message), {
+      title: "Show the message that was under way",
+      "aria-label": `Message before: ${message}`,
+    });
     return element(
       "li",
       { class: "row" },

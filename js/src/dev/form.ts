@@ -163,9 +163,9 @@ function variantsControl(field: Field & { kind: "variants" }, value: unknown): C
   const fitting = value === undefined ? 0 : variants.findIndex((each) => fits(each, value));
   const select = element("select", { "aria-label": `Variant of ${field.title}` });
   if (!field.required) select.append(element("option", { value: "", text: "(not given)" }));
-  variants.forEach(({ title }, index) => {
-    select.append(element("option", { value: String(index), text: title }));
-  });
+  variants.forEach(({ title }, index) =>
+    select.append(element("option", { value: String(index), text: title })),
+  );
   const place = element("div");
   let control: Control | undefined;
   const show = (start: unknown): void => {
@@ -177,9 +177,7 @@ function variantsControl(field: Field & { kind: "variants" }, value: unknown): C
     place.replaceChildren(...(control ? [control.element] : []));
   };
   select.value = value === undefined && !field.required ? "" : String(Math.max(fitting, 0));
-  select.addEventListener("change", () => {
-    show(undefined);
-  });
+  select.addEventListener("change", () => show(undefined));
   show(value);
   return { element: fieldset(field, select, place), read: () => control?.read() };
 }

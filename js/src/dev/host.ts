@@ -33,18 +33,14 @@ export class DevHost {
     this.agent = new Agent<Message>(0, address, {
       views: page.views,
       questions: page.questions,
-      onState: ({ state }, why) => {
-        page.onState(state, why);
-      },
+      onState: ({ state }, why) => page.onState(state, why),
       onFresh: () => {
         // What was asked for was asked of a session that does not know this page.
         for (const { reject } of this.#waiting.values()) reject(new Error("The session was lost."));
         this.#waiting.clear();
         for (const { clear } of this.#logs.values()) clear();
       },
-      onMessage: (message) => {
-        this.#receive(message, page);
-      },
+      onMessage: (message) => this.#receive(message, page),
     });
   }
 

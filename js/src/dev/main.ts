@@ -74,39 +74,27 @@ const controls = new HostControls(host, views, keepPlace);
 const panels = Object.fromEntries(
   ["result", "traffic", "findings", "output", "context", "audit"].map((name) => [name, byId(name)]),
 );
-const tabs = new TabList(byId("tabs"), panels, (tab) => {
-  keepPlace({ tab });
-});
+const tabs = new TabList(byId("tabs"), panels, (tab) => keepPlace({ tab }));
 const tools = new Tools(
   host,
   { list: byId("tool-list"), form: byId("tool-form") },
-  (tool, args) => {
-    keepPlace({ tool, args });
-  },
-  () => {
-    tabs.choose("result");
-  },
+  (tool, args) => keepPlace({ tool, args }),
+  () => tabs.choose("result"),
 );
 
 new ViewTools(host, byId("view-panel"));
-const traffic = new Traffic(host, byId("traffic"), (bad) => {
-  tabs.setCount("traffic", bad, true);
-});
+const traffic = new Traffic(host, byId("traffic"), (bad) => tabs.setCount("traffic", bad, true));
 const empty = byId("empty").textContent;
 host.onPanel("view", (view: { state: string; reason: string } | null) => {
   const failed = view?.state === "failed";
   byId("empty").textContent = failed ? `The View did not open: ${view.reason}.` : empty;
 });
-showBlank(host, () => {
-  tabs.choose("findings");
-});
+showBlank(host, () => tabs.choose("findings"));
 showOutput(host, byId("output"));
 new Findings(
   host,
   byId("findings"),
-  (count) => {
-    tabs.setCount("findings", count, true);
-  },
+  (count) => tabs.setCount("findings", count, true),
   (at, view, words) => {
     tabs.choose("traffic");
     traffic.reveal(at, view, words);
@@ -114,9 +102,7 @@ new Findings(
 );
 new Contexts(host, byId("context"));
 new Audit(host, byId("audit"));
-connectSettings(host, (container) => {
-  controls.setContainer(container);
-});
+connectSettings(host, (container) => controls.setContainer(container));
 
 // --- the server -----------------------------------------------------------------------------------
 
@@ -157,12 +143,8 @@ host.onPanel("dropped", (dropped: Record<string, number>) => {
     note.textContent = `${plural(count, "message")} not shown: too many came at once.`;
   }
 });
-host.onPanel("call", (call: ShownCall) => {
-  showCall(byId("result"), call);
-});
-byId("restart").addEventListener("click", () => {
-  void host.request("restart");
-});
+host.onPanel("call", (call: ShownCall) => showCall(byId("result"), call));
+byId("restart").addEventListener("click", () => void host.request("restart"));
 
 // --- links and keys -------------------------------------------------------------------------------
 

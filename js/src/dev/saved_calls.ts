@@ -85,9 +85,7 @@ export class SavedCalls {
     const calls = this.#kept.saved.filter(({ tool }) => tool === this.#shown);
     const rows = calls.map((saved) => {
       const text = JSON.stringify(saved.arguments);
-      const use = button(text, () => {
-        this.#choose(saved.tool, saved.arguments);
-      });
+      const use = button(text, () => this.#choose(saved.tool, saved.arguments));
       const forget = button(
         "✕",
         () => {

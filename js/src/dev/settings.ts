@@ -73,9 +73,7 @@ export function connectSettings(
     showProfile();
   });
 
-  byId("teardown").addEventListener("click", () => {
-    void attempt(host.request("teardown"));
-  });
+  byId("teardown").addEventListener("click", () => void attempt(host.request("teardown")));
   byId("screenshot").addEventListener("click", () => {
     void attempt(host.request("screenshot")).then((data) => {
       if (typeof data === "string") saveFile("view.png", blobOf(data, "image/png"));

@@ -29,9 +29,7 @@ export class HostControls {
       onChanged(this.choices);
     };
     byId("controls").addEventListener("change", update);
-    select("mode").addEventListener("change", () => {
-      this.#setMode();
-    });
+    select("mode").addEventListener("change", () => this.#setMode());
     // A View that opens gets the chosen mode; what the user or the View makes of it is then shown.
     host.onPanel("view", (view: { state: string } | null) => {
       const shown = this.#place.querySelector("transom-view:not([hidden])");
@@ -46,9 +44,7 @@ export class HostControls {
       select("mode").value = mode === "inline" ? "" : mode;
       onChanged(this.choices);
     }).observe(this.#place, { subtree: true, attributeFilter: ["data-mode"] });
-    this.#dark.addEventListener("change", () => {
-      this.send();
-    });
+    this.#dark.addEventListener("change", () => this.send());
     new ResizeObserver(() => {
       clearTimeout(this.#resizing);
       this.#resizing = setTimeout(() => {

@@ -19,17 +19,13 @@ export class TabList {
       const count = element("span", { class: "count" });
       const about = { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": panel.id };
       const tab = element("button", about, panel.dataset.title ?? name, count);
-      tab.addEventListener("click", () => {
-        this.choose(name);
-      });
+      tab.addEventListener("click", () => this.choose(name));
       panel.setAttribute("role", "tabpanel");
       panel.setAttribute("aria-labelledby", tab.id);
       this.#tabs.set(name, { tab, panel, count });
       list.append(tab);
     }
-    list.addEventListener("keydown", (event) => {
-      this.#onKey(event);
-    });
+    list.addEventListener("keydown", (event) => this.#onKey(event));
     this.choose([...this.#tabs.keys()][0]!);
   }
 

@@ -124,15 +124,9 @@ export class Tools {
     this.#onChosen = onChosen;
     this.#outcome = button("", showResult, { class: "outcome", title: "Show the result" });
     this.#outcome.hidden = true;
-    this.#saved = new SavedCalls((tool, args) => {
-      this.choose(tool, args);
-    });
-    host.onPanel("target", ({ name }: { name: string }) => {
-      this.#saved.of(name);
-    });
-    host.onPanel("tools", (tools: ServerTool[]) => {
-      this.#show(tools);
-    });
+    this.#saved = new SavedCalls((tool, args) => this.choose(tool, args));
+    host.onPanel("target", ({ name }: { name: string }) => this.#saved.of(name));
+    host.onPanel("tools", (tools: ServerTool[]) => this.#show(tools));
     host.onPanel("call", (call: ShownCall) => {
       this.#running = call.state === "running" ? call.call : "";
       if (this.#cancel) this.#cancel.disabled = !this.#running;
@@ -176,9 +170,7 @@ export class Tools {
   }
 
   #choice(tool: ServerTool): HTMLElement {
-    const made = button(tool.name, () => {
-      this.choose(tool.name);
-    });
+    const made = button(tool.name, () => this.choose(tool.name));
     made.setAttribute("aria-pressed", String(tool.name === this.#chosen));
     if (tool.description) made.title = tool.description;
     return made;
@@ -210,9 +202,10 @@ export class Tools {
       problem.textContent = form.setJson(raw.checked) ?? "";
       raw.checked = form.isJson;
     });
-    this.#cancel = button("Cancel", () => {
-      void this.#host.request("cancel", { call: this.#running });
-    });
+    this.#cancel = button(
+      "Cancel",
+      () => void this.#host.request("cancel", { call: this.#running }),
+    );
     this.#cancel.disabled = !this.#running;
     const call = element("button", { type: "submit", class: "primary", text: "Call" });
     call.title = "Ctrl+Enter calls it from anywhere";

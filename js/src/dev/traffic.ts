@@ -56,16 +56,10 @@ export class Traffic {
     ]) {
       this.#leg.append(element("option", { value: value!, text: text! }));
     }
-    this.#list = new VirtualList("Messages", fill, (row) => {
-      this.#showDetail(row);
-    });
+    this.#list = new VirtualList("Messages", fill, (row) => this.#showDetail(row));
     const file = element("input", { type: "file", accept: ".jsonl,.json,.txt", hidden: "" });
-    file.addEventListener("change", () => {
-      void this.#open(file);
-    });
-    this.#back = button("Back to live", () => {
-      this.#show(this.#live);
-    });
+    file.addEventListener("change", () => void this.#open(file));
+    this.#back = button("Back to live", () => this.#show(this.#live));
     this.#back.hidden = true;
     const bar = element(
       "div",
@@ -77,9 +71,7 @@ export class Traffic {
         const content = [writeRecord(this.#log.rows)];
         saveFile("traffic.jsonl", new Blob(content, { type: "application/jsonl" }));
       }),
-      button("Open a record…", () => {
-        file.click();
-      }),
+      button("Open a record…", () => file.click()),
       file,
       button("Clear", () => {
         this.#log.clear();
@@ -89,10 +81,7 @@ export class Traffic {
       this.#about,
       this.#wrong,
     );
-    const due = (): void => {
-      this.#due();
-    };
-    bar.addEventListener("input", due);
+    bar.addEventListener("input", () => this.#due());
     place.append(bar, element("div", { class: "split" }, this.#list.element, this.#detail));
     host.onLog(
       "traffic",
@@ -169,9 +158,7 @@ export class Traffic {
     if (pair) {
       const word = pair.kind === "answer" ? "Its answer" : "Its request";
       parts.push(
-        button(`Go to ${word.toLowerCase()}`, () => {
-          this.#list.choose(pair);
-        }),
+        button(`Go to ${word.toLowerCase()}`, () => this.#list.choose(pair)),
         element("h4", { text: word }),
         jsonBlock(pair.entry.message ?? pair.entry.text ?? "", word),
       );

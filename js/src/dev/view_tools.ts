@@ -62,22 +62,16 @@ export class ViewTools {
     this.#form.noValidate = true;
     this.#model.append(
       folded("What the model is given", () => [
-        button("Measure", () => {
-          void this.#measure();
-        }),
+        button("Measure", () => void this.#measure()),
         this.#surface,
       ]),
       folded("What a model would read of the page", () => [
-        button("Read", () => {
-          void this.#read();
-        }),
+        button("Read", () => void this.#read()),
         this.#snapshot,
       ]),
     );
     place.append(this.#about, this.#changes, this.#list, this.#form, this.#model);
-    host.onPanel("view", (view: ShownView | null) => {
-      this.#show(view);
-    });
+    host.onPanel("view", (view: ShownView | null) => this.#show(view));
     this.#show(null);
   }
 
@@ -175,9 +169,7 @@ export class ViewTools {
       call(true);
     };
     const asModel = element("button", { class: "primary", text: "Call as the model" });
-    const asPage = button("Call as the page", () => {
-      call(false);
-    });
+    const asPage = button("Call as the page", () => call(false));
     this.#form.replaceChildren(
       ...aboutTool(tool),
       form.element,

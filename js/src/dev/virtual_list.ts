@@ -28,15 +28,9 @@ export class VirtualList<Item> {
     this.#onChosen = onChosen;
     const about = { class: "list", role: "listbox", tabindex: "0", "aria-label": label };
     this.element = element("div", about, this.#rows);
-    this.element.addEventListener("scroll", () => {
-      this.#draw();
-    });
-    this.element.addEventListener("keydown", (event) => {
-      this.#onKey(event);
-    });
-    new ResizeObserver(() => {
-      this.#draw();
-    }).observe(this.element);
+    this.element.addEventListener("scroll", () => this.#draw());
+    this.element.addEventListener("keydown", (event) => this.#onKey(event));
+    new ResizeObserver(() => this.#draw()).observe(this.element);
   }
 
   /** Show these, as they are now; the end stays in sight if it was. */
@@ -118,9 +112,7 @@ export class VirtualList<Item> {
     const row = element("div", { role: "option", id: `row-${index}`, class: "line" });
     row.setAttribute("aria-posinset", String(index + 1));
     row.style.top = `${index * ROW}px`;
-    row.addEventListener("click", () => {
-      this.choose(item);
-    });
+    row.addEventListener("click", () => this.choose(item));
     this.#fill(row, item);
     return row;
   }
