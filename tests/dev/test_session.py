@@ -87,7 +87,8 @@ class Author:
     def ask(self, name: str, **arguments: Any) -> int:
         self._asked += 1
         request = {"id": self._asked, "name": name, "arguments": arguments}
-        self.session.page.request_received(request)
+        page = self.session.page
+        page.request_received(page.stage, request)
         return self._asked
 
     async def asked(self, name: str, **arguments: Any) -> dict[str, Any]:
@@ -204,7 +205,7 @@ async def test_a_page_that_connects_is_sent_everything_there_is() -> None:
         await author.server("running")
         author.session.page.add("findings", {"message": "one"})
         await author.until("log", name="findings")
-        author.session.page.page_connected()
+        author.session.page.page_connected(author.session.page.stage)
         await author.server("running")
         again = await author.until("log", name="findings")
         assert [bytes(entry) for entry in again["entries"]] == [b'{"message":"one"}']
@@ -335,7 +336,7 @@ async def test_what_is_too_long_is_shown_in_part_and_does_not_stay_in_the_way() 
         assert b"more characters" in bytes(entry)
         while not author.sent.empty():
             author.sent.get_nowait()
-        page.page_connected()
+        page.page_connected(page.stage)
         sent = 0
         while not author.sent.empty():
             sent += len(msgspec.json.encode(author.sent.get_nowait()))

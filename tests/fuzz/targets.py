@@ -27,7 +27,7 @@ from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
 from transom.host.asking.policy import Allow
 from transom.host.views.ui_resource import UIResource
-from transom.web.seat import Seat, SeatOptions, mark_of
+from transom.web.seat import MARK, Seat, SeatOptions
 from transom.web.stage import Hello, Stage, StageListener
 
 MAX_LINES = 40
@@ -252,7 +252,7 @@ def link(data: bytes) -> None:
 
     async def work() -> None:
         pages = OnePage()
-        stage, seat = pages.stage, Seat(pages, mark_of(1), "fuzzed")
+        stage, seat = pages.stage, Seat(pages, f"{MARK}1", "fuzzed")
         policy, limits = Policy(approve=seat.approve), Limits(teardown_timeout=0.01)
         async with (
             Host(renderer=seat, policy=policy, limits=limits) as host,

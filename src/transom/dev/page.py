@@ -24,9 +24,10 @@ from transom.errors import ProtocolError, TransomError, UsageError
 from transom.host.views.ui_resource import UIResource
 from transom.json_values import as_object
 from transom.traffic import TrafficListener, TrafficMessage, recorded
-from transom.web.local.local_stage import LocalStage, OpenPage, PagePanels
+from transom.web.local.local_stage import LocalStage, OpenPage
 from transom.web.mounted_views import Violation
 from transom.web.seat import Seat, SeatOptions
+from transom.web.stage import Stage, StageListener
 from transom.web.view_storage import ViewStorage
 
 _log = logging.getLogger("transom.dev")
@@ -135,7 +136,7 @@ class _DevSeat(Seat):
         return await super().open(self._shown_as(resource))
 
 
-class DevPage(PagePanels, TrafficListener):
+class DevPage(StageListener, TrafficListener):
     """Serves the page while its block runs.
 
     Args:
@@ -166,11 +167,12 @@ class DevPage(PagePanels, TrafficListener):
         self._local = LocalStage(
             open_page,
             SeatOptions(confirm=True),
+            listener=self,
             csp="compat",
             ports=ports,
+            page="dev",
             storage=None if ephemeral else ViewStorage(program),
             on_violation=on_violation,
-            panels=self,
         )
         self.stage = self._local.stage
         self._began = time.monotonic()
@@ -248,15 +250,15 @@ class DevPage(PagePanels, TrafficListener):
 
     # --- what the page says ------------------------------------------------------------------
 
-    def page_connected(self) -> None:
+    def page_connected(self, stage: Stage) -> None:
         """Send a new page everything."""
         for name, value in self._panels.items():
-            self.stage.send({"do": "panel", "name": name, "value": value})
+            stage.send({"do": "panel", "name": name, "value": value})
         for log in self._logs.values():
             log.unsent = len(log.kept)
         self._send_logs()
 
-    def request_received(self, request: dict[str, Any]) -> None:
+    def request_received(self, stage: Stage, request: dict[str, Any]) -> None:  # noqa: ARG002
         """Do what the author asks for."""
         if not self._running.start(self._answer(request)):
             self._reply(request, error="Too much is asked for at once")

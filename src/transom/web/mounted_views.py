@@ -100,13 +100,6 @@ class MountedView(msgspec.Struct, eq=False, kw_only=True):
             self.on_violation(Violation(self.resource.view_id, *found, self.client))
 
 
-class ShownViews(dict[str, MountedView]):
-    """The Views on a Stage by their keys."""
-
-    prepared: tuple[str | None, MountedView] | None = None
-    """The sandbox of the next one, and the label of its origin: see `Stage.prepare`."""
-
-
 def is_guard(host: str) -> bool:
     """Whether this is the `Host` of the guards."""
     return host.partition(".")[0] == GUARD

@@ -41,10 +41,11 @@ from transom.web.earlier_views import EarlierViews, describe_call
 from transom.web.stage import Stage
 from transom.web.view_storage import ViewStorage
 
+MARK = "~"
+"""What the mark of a seat begins with: never part of a Host's own id of a View."""
 SaveFile = Callable[[str, bytes], Awaitable[None]]
 """Saves a file of a View, given its name and content; Refused says why it cannot be saved."""
 
-_MARK = "~"  # never part of a Host's own id of a View
 _MAX_CLIENT = 60
 _ANSWERS_WITHIN = 1.0  # seconds that the page of a View has which is in no endless loop
 _MAX_ARGUMENTS = 20_000  # characters that a card shows; its user has to scroll to their end
@@ -105,11 +106,6 @@ class SeatPages(Protocol):
         ...
 
 
-def mark_of(number: int) -> str:
-    """The mark of one of several seats."""
-    return f"{_MARK}{number}"
-
-
 class Seat:
     """The renderer of one Host among others that use the same page.
 
@@ -143,8 +139,8 @@ class Seat:
         Raises:
             TransomError: no page could be opened.
         """
-        if _MARK in resource.view_id:
-            raise UsageError(f"{resource.view_id} is not the id of a View: it has a {_MARK}")
+        if MARK in resource.view_id:
+            raise UsageError(f"{resource.view_id} is not the id of a View: it has a {MARK}")
         key = self.key_of(resource.view_id)
         stage = await self._pages.show_page(key)
         label = await self._pages.label(resource, stage)

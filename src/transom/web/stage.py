@@ -18,7 +18,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -43,7 +43,6 @@ from transom.web.mounted_views import (
     GUARD,
     MountedView,
     Sandboxes,
-    ShownViews,
     ViewOwner,
     Violation,
 )
@@ -126,7 +125,7 @@ class Hello(msgspec.Struct):
     received: int = 0
 
 
-class StageListener(Protocol):
+class StageListener:
     """What a Stage reports about its page: see `Stage(listener=...)`.
 
     A class that inherits from this has the methods that it needs; the others do nothing.
@@ -226,14 +225,14 @@ class Stage:
         self.access = PageAccess()
         self.surroundings: dict[str, Any] = {}
         """What the page knows about its user: theme, locale, time zone, ..."""
-        self.mounts = 0
-        """How many Views have been on the Stage so far."""
         self.gone = GoneViews(self.send)
         self._origins = tuple(origins)
         self._backlog = backlog
-        self._listener = listener
+        self._listener = StageListener() if listener is None else listener
         self._on_violation = on_violation or ignore
-        self._views = ShownViews()
+        self._views: dict[str, MountedView] = {}
+        # The sandbox of the next View, and the label of its origin: see `prepare`.
+        self._prepared: tuple[str | None, MountedView] | None = None
         self._questions = Questions(self.send)
         self._driving = Driving(self.send)
         self._link: Link | None = None
@@ -272,7 +271,6 @@ class Stage:
         key = resource.view_id if key is None else key
         if key in self._views:
             raise UsageError(f"View {resource.view_id} is already on the Stage")
-        self.mounts += 1
         host, number = self._take_prepared(resource, label) or self._new_sandbox(resource, label)
         mounted = MountedView(
             key=key,
@@ -304,7 +302,7 @@ class Stage:
         self._take_prepared(like.resource, label)
         host, number = self._new_sandbox(like.resource, label)
         sandbox = msgspec.structs.replace(like, key="", owner=None, host=host, number=number)
-        self._views.prepared = label, sandbox
+        self._prepared = label, sandbox
         self.sandboxes.add(sandbox)
         self.send({"do": "prepare", **self._set_policy(sandbox)})
 
@@ -321,9 +319,9 @@ class Stage:
 
     def _take_prepared(self, resource: UIResource, label: str | None) -> tuple[str, int] | None:
         """The host and the number of the sandbox that is prepared, if it suits this View."""
-        if self._views.prepared is None:
+        if self._prepared is None:
             return None
-        (its_label, sandbox), self._views.prepared = self._views.prepared, None
+        (its_label, sandbox), self._prepared = self._prepared, None
         self.sandboxes.remove(sandbox)
         wanted = msgspec.structs.replace(sandbox, resource=resource)
         self._set_policy(wanted)
@@ -568,7 +566,7 @@ class Stage:
             self._link_over,
             limits=LinkLimits(grace=self.grace, patience=self.patience),
             backlog=self._backlog,
-            on_away=self._link_away,
+            on_away=lambda: self._listener.page_away(self),
         )
         self._page_origin = origin
         if link is not None:
@@ -578,8 +576,7 @@ class Stage:
             self._show(mounted)
         self.gone.show_again()
         self._page_ready.clear()
-        if self._listener is not None:
-            self._listener.page_connected(self)
+        self._listener.page_connected(self)
         return fresh, False
 
     def page_lost(self, reason: str) -> None:
@@ -587,17 +584,12 @@ class Stage:
         if self._link is not None:
             self._link.end(reason)
 
-    def _link_away(self) -> None:
-        if self._listener is not None:
-            self._listener.page_away(self)
-
     def _link_over(self, reason: str) -> None:
         if self._link is not None and self._link.over:
             self._link = None
             self._page_ready.clear()
             self._lose_views(reason)
-            if self._listener is not None:
-                self._listener.page_over(self)
+            self._listener.page_over(self)
 
     def _lose_views(self, reason: str) -> None:
         """Close the Views that ran on a lost page; those that were not shown yet stay."""
@@ -635,11 +627,9 @@ class Stage:
             case _PageMessage(do="surroundings", value=_Surroundings() as value):
                 self._set_surroundings(value)
             case _PageMessage(do="place", view=view, value=str() as value) if value in _WISHES:
-                if self._listener is not None:
-                    self._listener.place_changed(self, view[:_MAX_KEY], _WISHES[value])
+                self._listener.place_changed(self, view[:_MAX_KEY], _WISHES[value])
             case _PageMessage(do="request", request=dict() as request):
-                if self._listener is not None:
-                    self._listener.request_received(self, request)
+                self._listener.request_received(self, request)
             case _PageMessage(view=view) if view in self._views:
                 self._handle_view_message(self._views[view], message)
             case _PageMessage(view=view) if view in self.gone:
@@ -653,8 +643,7 @@ class Stage:
             for key, value in msgspec.to_builtins(known).items()
         }
         self._page_ready.set()
-        if self._listener is not None:
-            self._listener.surroundings_changed(self)
+        self._listener.surroundings_changed(self)
 
     def _handle_view_message(self, mounted: MountedView, message: _PageMessage) -> None:
         key, owner = mounted.key, mounted.owner
@@ -689,8 +678,7 @@ class Stage:
 
     def report_unloaded(self) -> None:
         """The browser did not load a View, as far as can be seen."""
-        if self._listener is not None:
-            self._listener.view_unloaded(self)
+        self._listener.view_unloaded(self)
 
     def _break(self, mounted: MountedView, reason: str) -> None:
         """A View has failed in the page: show a card in its place."""

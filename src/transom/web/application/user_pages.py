@@ -89,9 +89,6 @@ class UserPages(StageListener):
 
     url = ""  # the application's pages have their own
 
-    def __len__(self) -> int:
-        return len(self.stages)
-
     def attach_host(self, host: Host) -> None:
         """Forward events of this Host's Views to the pages."""
         host.on_view_closed(self._closed)

@@ -131,7 +131,7 @@ class User:
     def is_idle(self) -> bool:
         """Whether no page is open, and no Host is starting."""
         starting = self._starting is not None and not self._starting.done()
-        return not starting and not len(self.pages)
+        return not starting and not self.pages.stages
 
     # --- the Host ----------------------------------------------------------------------------
 
@@ -268,9 +268,6 @@ class Users:
         self._closing: dict[str, asyncio.Task[None]] = {}
         self._background = Background(_report)
         self._sweeping = False
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._users or name in self._closing
 
     @property
     def names(self) -> list[str]:

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import msgspec
 
 from transom.background import Background, ignore
+from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError, ViewClosed
+from transom.host.views.ui_resource import UIResource
 from transom.web.csp import CspMode
 from transom.web.local.chromium import (
     ChromiumProcess,
@@ -33,7 +35,7 @@ from transom.web.local.local_stage import LocalStage
 from transom.web.local.real_input import RealInput
 from transom.web.mounted_views import Violation
 from transom.web.seat import Seat, SeatOptions
-from transom.web.stage import Stage
+from transom.web.stage import Stage, StageListener
 from transom.web.view_storage import ViewStorage
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ class BrowserOptions(msgspec.Struct, frozen=True, kw_only=True):
     on_request: Callable[[str], object] | None
 
 
-class StageBrowser:
+class StageBrowser(StageListener):
     """A browser without a window that shows the page of a Stage. It runs once it is needed."""
 
     def __init__(self, options: BrowserOptions) -> None:
@@ -79,7 +81,7 @@ class StageBrowser:
         """Playwright's page that shows the Stage, if there is one."""
         self.input = RealInput()
         self._retired: BrowserPage | None = None
-        self._mounts = 0
+        self._opened = 0  # Views on the page
         self._checking = Background(ignore, limit=1)  # one check of the browser at a time
 
     def start(self) -> None:
@@ -158,7 +160,7 @@ class StageBrowser:
     async def open_page(self, stage: Stage, url: str) -> None:
         """Open the page of a Stage, in a new browser if there is none."""
         page = self.page = await self._fresh_page() or await self._start_browser(stage)
-        self._mounts = stage.mounts
+        self._opened = 0
         page.on("crash", lambda _: self._lost(stage, page, "the page crashed"))
         if (on_console := self._options.on_console) is not None:
             page.on("console", lambda m: ignore(on_console(m.type, m.text)))
@@ -171,16 +173,13 @@ class StageBrowser:
         except Exception as error:
             raise TransomError(f"The Stage did not load in Chromium: {_short(error)}") from error
 
-    def before_page(self, stage: Stage) -> None:
+    def before_view(self, stage: Stage) -> None:
         """Let the next View get a fresh page, because Playwright never frees the frames of a page.
 
         Only while no View is open.
         """
-        if (
-            self.page is not None
-            and not stage.views
-            and stage.mounts - self._mounts >= _VIEWS_OF_A_PAGE
-        ):
+        self._opened += 1
+        if self.page is not None and not stage.views and self._opened >= _VIEWS_OF_A_PAGE:
             self._retired, self.page = self.page, None
             stage.page_lost("a fresh page is opened")
 
@@ -364,6 +363,15 @@ class HeadlessSeat(Seat):
         self._local = stage
         self._browser = browser
 
+    async def open(self, resource: UIResource) -> Channel:
+        """Show a View, in a browser that is started if there is none.
+
+        Raises:
+            TransomError: it could not be started, or did not show its page in time.
+        """
+        self._browser.before_view(self._local.stage)
+        return await super().open(resource)
+
     async def screenshot(self, view_id: str) -> bytes:
         """A PNG of what a View of this Host shows now.
 
@@ -459,10 +467,10 @@ class HeadlessRenderer(HeadlessSeat):
         local = LocalStage(
             self._open_page,
             SeatOptions(confirm=False, keeps_closed=True, save=save),
-            browser=browser,
+            listener=browser,
             csp=csp,
             page_timeout=timeout,
-            max_away=timeout,
+            max_away=min(timeout, 30.0),
             storage=None if profile is None else ViewStorage(f"headless {profile.absolute()}"),
             on_violation=on_violation,
         )

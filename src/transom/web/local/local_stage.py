@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from itertools import count
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from transom.background import Background, ignore, stop
@@ -15,7 +16,7 @@ from transom.host.views.ui_resource import UIResource
 from transom.web.csp import CspMode
 from transom.web.local.stage_server import RunningStages, StageServer
 from transom.web.mounted_views import Violation
-from transom.web.seat import Seat, SeatOptions, mark_of
+from transom.web.seat import MARK, Seat, SeatOptions
 from transom.web.stage import Stage, StageListener
 from transom.web.view_storage import ViewStorage
 
@@ -27,34 +28,6 @@ _WRITTEN_WITHIN = 2.0
 
 OpenPage = Callable[[str], Awaitable[object]]
 """Opens the Stage's page, given its address."""
-
-
-class PageBrowser(Protocol):
-    """A browser of our own, which shows the page of a Stage and may fail to."""
-
-    def before_page(self, stage: Stage) -> None:
-        """A page is needed: maybe the one there is should not be used any more."""
-        ...
-
-    def page_away(self, stage: Stage) -> None:
-        """The page's socket is gone."""
-        ...
-
-    def view_unloaded(self, stage: Stage) -> None:
-        """The browser did not load the frame of a View."""
-        ...
-
-
-class PagePanels(Protocol):
-    """What a page has beside Views, and asks for."""
-
-    def page_connected(self) -> None:
-        """A new page is there, and knows nothing yet."""
-        ...
-
-    def request_received(self, request: dict[str, Any]) -> None:
-        """The page asks for something."""
-        ...
 
 
 class _PageOpening:
@@ -78,12 +51,10 @@ class _PageOpening:
         self._lock = asyncio.Lock()
         self._opening: asyncio.Task[None] | None = None
 
-    async def page(self, url: str, timeout: float | None, browser: PageBrowser | None) -> None:
+    async def page(self, url: str, timeout: float | None) -> None:
         """Find or open a page if there is none, and wait for it."""
         async with self._lock:
             await self._stage.wait_while_leaving()
-            if browser is not None:
-                browser.before_page(self._stage)
             if not self._stage.has_page and not await self._join():
                 await self._open_and_wait(url, timeout)
             self._reported = False
@@ -154,16 +125,16 @@ class LocalStage(StageListener):
     Args:
         open_page: opens the page; None: the user does, by hand.
         options: what the user of the page can do.
-        browser: the browser of the page, if it is our own.
+        listener: gets what the page reports as well, such as the page's browser, if it is our own.
         csp: what a View's page may run.
         ports: those of the page and of the sandboxes; 0: any that is free.
         page_timeout: seconds that a View waits for the page.
         max_away: seconds the page may be disconnected, or read nothing.
+        page: which page it is: see `stage_app`.
         share: use the page of another process, and let others use this one's.
         storage: has the persistent origins of Views; None: they have none.
         on_violation: called with everything that a View's policy blocked.
         on_unopened: called with the address when a page is needed but could not be opened.
-        panels: what the page has beside Views: it is the page of `transom dev`.
     """
 
     def __init__(
@@ -171,22 +142,26 @@ class LocalStage(StageListener):
         open_page: OpenPage | None,
         options: SeatOptions,
         *,
-        browser: PageBrowser | None = None,
+        listener: StageListener | None = None,
         csp: CspMode,
         ports: tuple[int, int] = (0, 0),
         page_timeout: float = 30.0,
-        max_away: float | None = None,
+        max_away: float = 30.0,
+        page: Literal["stage", "dev"] = "stage",
         share: bool = False,
         storage: ViewStorage | None,
         on_violation: Callable[[Violation], object] | None,
         on_unopened: Callable[[str], object] | None = None,
-        panels: PagePanels | None = None,
     ) -> None:
         self.options = options
-        self.stage = Stage(listener=self, on_violation=on_violation, csp=csp)
-        if max_away is not None:
-            self.stage.grace = min(self.stage.grace, max_away)
-            self.stage.patience = min(self.stage.patience, max_away)
+        self.stage = Stage(
+            listener=self,
+            on_violation=on_violation,
+            csp=csp,
+            grace=max_away,
+            patience=max_away,
+        )
+        self._listener = StageListener() if listener is None else listener
         self._storage = storage
         self._server = StageServer(
             self.stage,
@@ -194,18 +169,16 @@ class LocalStage(StageListener):
             storage=storage,
             shared=share,
             clears=self._take_cleared,
-            page="stage" if panels is None else "dev",
+            page=page,
         )
-        self._panels = panels
         self._sharing = RunningStages(self.stage) if share else None
-        self._browser = browser
         self._page_timeout = page_timeout
         self._opening = _PageOpening(
             self.stage, open_page, self._sharing, page_timeout, on_unopened
         )
         self._running = False
         self._seats: list[Seat] = []
-        self._seats_made = 0
+        self._numbers = count(1)
         self._clearing: set[str] = set()  # origins whose storage the browser should delete
         self._notice = ""  # what the user has to know about all Views
         self._writing = Background(ignore)
@@ -247,8 +220,7 @@ class LocalStage(StageListener):
 
     def new_mark(self) -> str:
         """The mark of the next seat."""
-        self._seats_made += 1
-        return mark_of(self._seats_made)
+        return f"{MARK}{next(self._numbers)}"
 
     @property
     def stages(self) -> Sequence[Stage]:
@@ -313,19 +285,17 @@ class LocalStage(StageListener):
         """As `BrowserRenderer.show_page`."""
         if not self._running:
             raise UsageError("The renderer is not running: use `async with renderer`")
-        await self._opening.page(self.url, timeout, self._browser)
+        await self._opening.page(self.url, timeout)
 
-    def page_connected(self, stage: Stage) -> None:  # noqa: ARG002 - there is one
+    def page_connected(self, stage: Stage) -> None:
         """Send a new page what the one before was sent."""
         self._send_notice()
         self._send_clearing()
-        if self._panels is not None:
-            self._panels.page_connected()
+        self._listener.page_connected(stage)
 
-    def request_received(self, stage: Stage, request: dict[str, Any]) -> None:  # noqa: ARG002
-        """Pass on what the page asks for beside Views."""
-        if self._panels is not None:
-            self._panels.request_received(request)
+    def request_received(self, stage: Stage, request: dict[str, Any]) -> None:
+        """Pass it on."""
+        self._listener.request_received(stage, request)
 
     def surroundings_changed(self, stage: Stage) -> None:
         """Send all Views what the page knows about its user."""
@@ -333,11 +303,9 @@ class LocalStage(StageListener):
             seat.set_surroundings(stage.surroundings)
 
     def view_unloaded(self, stage: Stage) -> None:
-        """Have the browser checked."""
-        if self._browser is not None:
-            self._browser.view_unloaded(stage)
+        """Pass it on."""
+        self._listener.view_unloaded(stage)
 
     def page_away(self, stage: Stage) -> None:
-        """Have the browser checked."""
-        if self._browser is not None:
-            self._browser.page_away(stage)
+        """Pass it on."""
+        self._listener.page_away(stage)
