@@ -165,7 +165,7 @@ SKIPPED = {
         *("access", "allows_origin", "ask", "connect_page", "free_label", "gone", "has_link"),
         *("has_page", "host_of", "join", "mount", "mounted", "open_link", "page_lost"),
         *("page_origin", "remove", "remove_all_of", "save_file", "send", "set_marks", "set_mode"),
-        *("set_name", "set_trouble", "unmount"),
+        *("set_name", "set_trouble"),
         *("wait_for_page", "wait_for_room", "wait_while_leaving"),
     },
     **dict.fromkeys(("BrowserRenderer", "HeadlessRenderer", "HeadlessSeat", "Seat"), _OF_A_SEAT),

@@ -288,7 +288,7 @@ async def test_a_host_that_is_no_views_gets_nothing(stage: Stage, path: str) -> 
     name, _, port = host.partition(":")
     for other in ("evil.example", f"localhost:{port}", name, f"x{host}", f"127.0.0.1:{port}"):
         assert (await get(base + path, host=other, method=method)).status_code == 404
-    stage.unmount("orders-1")
+    stage.remove("orders-1", "it was closed")
     assert (await get(base + path, host=host, method=method)).status_code == 404
 
 
@@ -346,7 +346,7 @@ async def test_a_view_loads_under_a_bomb_of_cookies_which_is_gone_then(stage: St
 async def test_no_two_views_share_an_origin_not_even_of_the_same_name(stage: Stage) -> None:
     stage.mount(view())
     _, first = sandbox(stage, "orders-1")
-    stage.unmount("orders-1")
+    stage.remove("orders-1", "it was closed")
     stage.mount(view())
     stage.mount(view("orders-2"))
     hosts = {first, sandbox(stage, "orders-1")[1], sandbox(stage, "orders-2")[1]}

@@ -84,7 +84,7 @@ async def test_a_request_ends_with_its_view_or_its_page(stage: Stage) -> None:
         first = asyncio.create_task(stage.drive("orders-1", LOOK))
         second = asyncio.create_task(stage.drive("orders-2", LOOK))
         await asked(page, 2)
-        stage.unmount("orders-1")
+        stage.remove("orders-1", "it was closed")
         with pytest.raises(ViewClosed, match="The View is gone"):
             await first
         stage.page_lost("closed")

@@ -128,6 +128,15 @@ async def test_closing_the_channel_takes_the_view_off(stage: Stage) -> None:
     assert stage.views == []
 
 
+async def test_closing_a_channel_again_leaves_the_next_view_of_that_key_alone(stage: Stage) -> None:
+    before = stage.mount(view())
+    await before.aclose()
+    now = stage.mount(view())
+    await before.aclose()
+    assert stage.views == ["orders-1"]
+    assert now.reason is None
+
+
 async def test_what_a_page_says_counts_for_that_view_only(stage: Stage) -> None:
     async with StagePage(stage) as page:
         one, two = await speak(stage, page), await speak(stage, page, "orders-2")
@@ -274,7 +283,7 @@ async def test_no_view_gets_the_origin_of_one_in_an_endless_loop_until_that_is_g
     stage.prepare("second", "orders-abc")  # a later View would have that origin, too
     assert stage.sandboxes.find(first.host) is first
     assert shown("third").host not in (first.host, second.host)
-    stage.unmount("first")
+    stage.remove("first", "it was closed")
     assert shown("fourth").host != first.host  # a browser lets a page finish
 
     monkeypatch.setattr("transom.web.mounted_views._ENDS_WITHIN", 0.0)
@@ -282,7 +291,7 @@ async def test_no_view_gets_the_origin_of_one_in_an_endless_loop_until_that_is_g
     fifth = shown("fifth")
     assert fifth.host == first.host
     stage.avoid_origin("fifth")
-    stage.unmount("fifth")
+    stage.remove("fifth", "it was closed")
     assert shown("sixth").host == first.host
 
 

@@ -13,7 +13,7 @@ class Wired:
 
     def __init__(self, **limits: int) -> None:
         self.page: list[str] = []
-        self.closed: list[str] = []
+        self.closed: list[ViewChannel] = []
         self.link: Link | None = Link(lambda *_: None, lambda _: None, limits=LinkLimits(**limits))
         self.link.attach(self.page.append, 0)
         self.channel = ViewChannel("v", lambda: self.link, self.closed.append)
@@ -35,7 +35,7 @@ async def test_closing_takes_the_view_off_once_and_what_comes_later_is_dropped()
     wired.channel.feed(b"late")
     with pytest.raises(ChannelClosed, match="This side closed"):
         await wired.channel.receive()
-    assert wired.closed == ["v"]
+    assert wired.closed == [wired.channel]
 
 
 async def test_a_view_that_is_gone_says_why_to_sender_and_reader() -> None:

@@ -308,7 +308,10 @@ class ViewChannel:
     """
 
     def __init__(
-        self, view_id: str, link: Callable[[], Link | None], on_close: Callable[[str], object]
+        self,
+        view_id: str,
+        link: Callable[[], Link | None],
+        on_close: Callable[[ViewChannel], object],
     ) -> None:
         self.view_id = view_id
         self._link = link
@@ -366,4 +369,4 @@ class ViewChannel:
         if self.reason is None:
             self._incoming.messages.clear()
             self.end("This side closed the channel")
-        self._on_close(self.view_id)
+        self._on_close(self)

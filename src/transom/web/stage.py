@@ -280,7 +280,7 @@ class Stage:
             host=host,
             number=number,
             title=clean(title, MAX_TITLE),
-            channel=ViewChannel(key, lambda: self._link, self.unmount),
+            channel=ViewChannel(key, lambda: self._link, self._channel_closed),
             on_violation=self._on_violation,
         )
         self._views[key] = mounted
@@ -348,16 +348,17 @@ class Stage:
                 return label
         return f"{readable_label(resource.view_id)}-{secrets.token_hex(6)}"
 
-    def unmount(self, view_id: str) -> None:
-        """Take a View off the Stage."""
-        if self._drop(view_id, "it was closed") is not None:
-            self._take_off(view_id)
+    def _channel_closed(self, channel: ViewChannel) -> None:
+        mounted = self._views.get(channel.view_id)
+        if mounted is not None and mounted.channel is channel:  # no later View with that key
+            self.remove(channel.view_id, "it was closed")
 
     def remove(self, view_id: str, reason: str) -> None:
         """Take a View off the Stage and close its channel with this reason."""
         mounted = self._drop(view_id, reason)
         if mounted is not None:
-            self._take_off(view_id)
+            if view_id not in self.gone:  # its card has taken its place
+                self.send({"do": "unmount", "view": view_id})
             mounted.channel.end(f"The View is gone: {reason}")
 
     def remove_all_of(self, owner: ViewOwner, reason: str) -> None:
@@ -366,10 +367,6 @@ class Stage:
             self.remove(key, reason)
         for key in self.gone.owned_by(owner):
             self.gone.remove(key)
-
-    def _take_off(self, view_id: str) -> None:
-        if view_id not in self.gone:  # its card has taken its place
-            self.send({"do": "unmount", "view": view_id})
 
     def _drop(self, view_id: str, reason: str) -> MountedView | None:
         mounted = self._views.pop(view_id, None)
@@ -701,7 +698,7 @@ class Stage:
         """Remove every View, and end the page."""
         for view_id, mounted in list(self._views.items()):
             mounted.channel.end("The Stage was closed")
-            self.unmount(view_id)
+            self.remove(view_id, "it was closed")
         if self._link is not None:
             self._link.end(ENDED)
 
