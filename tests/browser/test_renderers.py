@@ -13,8 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.async_api import Playwright, async_playwright
 
-from tests.browser.hosting import Told, hosted, processes, show, signal_all, text_of, until_gone
+from tests.browser.hosting import (
+    Told,
+    descendants,
+    hosted,
+    processes,
+    show,
+    signal_all,
+    text_of,
+    until_gone,
+)
 from transom import Host
 from transom.errors import RequestTimeout, ViewClosed
 from transom.web.local import headless as headless_module
@@ -278,6 +288,25 @@ async def test_a_browser_that_neither_loads_a_view_nor_fails_to_is_replaced() ->
         await until_gone(mark)
 
 
+async def test_a_call_does_not_wait_for_a_view_whose_browser_went_away_while_it_loaded() -> None:
+    loading = asyncio.Event()
+
+    async def load(_: object) -> None:
+        loading.set()
+        await asyncio.Event().wait()
+
+    renderer = HeadlessRenderer()
+    async with hosted(renderer, COUNT) as host, asyncio.timeout(50):
+        await renderer.show_page()
+        assert renderer.page is not None
+        await renderer.page.route("**/transom-view?*", load)
+        failing = asyncio.create_task(failure_of(host))
+        await loading.wait()
+        await renderer.page.context.close()
+        assert await failing == "The View is gone: the browser is gone"
+        await show(host)
+
+
 @pytest.mark.nightly
 async def test_a_page_that_crashes_is_survived() -> None:
     async with headless() as (renderer, host):
@@ -348,6 +377,49 @@ async def failure_of(host: Host) -> str:
     note = (result.meta or {})["transom/view"]
     assert note["state"] == "failed"
     return note["error"]
+
+
+def drivers() -> set[int]:
+    """Playwright's processes of this one."""
+    return set(descendants(os.getpid())) & set(processes("run-driver"))
+
+
+async def new_driver(before: set[int]) -> int:
+    """The next one: there is no event for its start."""
+    while not (fresh := drivers() - before):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    return fresh.pop()
+
+
+async def test_a_renderer_that_is_left_while_playwright_starts_leaves_no_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, ends = asyncio.Event(), asyncio.Event()
+
+    class Starting:
+        async def start(self) -> Playwright:
+            started = await async_playwright().start()
+            begun.set()
+            await ends.wait()
+            return started
+
+    monkeypatch.setattr("playwright.async_api.async_playwright", Starting)
+    before = drivers()
+    async with HeadlessRenderer() as renderer:
+        showing = asyncio.create_task(renderer.show_page())
+        await begun.wait()
+        showing.cancel()
+        asyncio.get_running_loop().call_later(0.1, ends.set)
+    assert drivers() <= before
+
+
+async def test_playwright_that_ends_as_it_starts_is_an_error_that_says_so() -> None:
+    before = drivers()
+    async with headless() as (_, host):
+        failing = asyncio.create_task(failure_of(host))
+        signal_all([await new_driver(before)], signal.SIGKILL)
+        assert (await failing).startswith("Playwright could not be started: ")
+        await show(host)
 
 
 async def test_without_playwright_the_error_says_what_to_install(

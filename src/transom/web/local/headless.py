@@ -74,6 +74,7 @@ class StageBrowser(StageListener):
 
     def __init__(self, options: BrowserOptions) -> None:
         self._options = options
+        self._driver: asyncio.Future[Playwright] | None = None  # once it has begun to start
         self._playwright: Playwright | None = None
         self._context: BrowserContext | None = None
         self._profile: Profile | None = None
@@ -239,14 +240,7 @@ class StageBrowser(StageListener):
 
     async def _start(self) -> BrowserContext:
         if self._playwright is None:
-            try:
-                # Playwright is an optional dependency, and slow to import.
-                from playwright.async_api import async_playwright  # noqa: PLC0415
-            except ImportError:
-                raise TransomError(
-                    "Views without a window need Playwright: pip install 'transom[headless]'"
-                ) from None
-            self._playwright = await async_playwright().start()
+            self._playwright = await self._start_driver()
         chromium = self._playwright.chromium
         try:
             if self._options.process is not None:
@@ -278,10 +272,28 @@ class StageBrowser(StageListener):
         except Exception as error:
             if self._options.process is not None:  # it may hang
                 await asyncio.to_thread(self._options.process.close)
+            if isinstance(error, TimeoutError):  # so it is there
+                text = f"it did not answer within {self._options.timeout:g} s"
+                raise TransomError(f"Chromium could not be started: {text}") from error
             raise TransomError(
                 f"Chromium could not be started: {_short(error)}. Install it from your system's "
                 "packages (chromium), or with: playwright install chromium"
             ) from error
+
+    async def _start_driver(self) -> Playwright:
+        try:
+            # Playwright is an optional dependency, and slow to import.
+            from playwright.async_api import async_playwright  # noqa: PLC0415
+        except ImportError:
+            raise TransomError(
+                "Views without a window need Playwright: pip install 'transom[headless]'"
+            ) from None
+        # If it is cancelled as it starts, Playwright leaves its process behind.
+        starting = self._driver = asyncio.ensure_future(async_playwright().start())
+        try:
+            return await asyncio.shield(starting)
+        except Exception as error:
+            raise TransomError(f"Playwright could not be started: {_short(error)}") from error
 
     def _lost(self, stage: Stage, page: BrowserPage, reason: str) -> None:
         if self.page is page:
@@ -339,9 +351,11 @@ class StageBrowser(StageListener):
 
     async def _stop_driver(self) -> None:
         """End Playwright's own process, which kills its browsers."""
-        playwright, self._playwright = self._playwright, None
-        if playwright is not None:
+        driver, self._driver, self._playwright = self._driver, None, None
+        if driver is not None:
             with suppress(Exception):  # it may be dead already
+                async with asyncio.timeout(self._options.timeout):
+                    playwright = await driver
                 async with asyncio.timeout(_CLOSE_WITHIN):
                     await playwright.stop()
 

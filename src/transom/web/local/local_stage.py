@@ -302,6 +302,12 @@ class LocalStage(StageListener):
         for seat in list(self._seats):
             seat.set_surroundings(stage.surroundings)
 
+    def page_over(self, stage: Stage) -> None:
+        """Close the Views that a page of our own browser has not shown yet, as the others are."""
+        if self._browser is not None:
+            for key in stage.views:
+                stage.remove(key, "the browser is gone")
+
     def view_unloaded(self, stage: Stage) -> None:
         """Pass it on."""
         self._listener.view_unloaded(stage)
