@@ -316,6 +316,15 @@ async def test_a_renderer_that_fails_costs_the_view_and_not_the_result(error: Ex
         assert (event.outcome, event.view, event.detail) == ("failed", "orders-1", told)
 
 
+class Impatient:
+    """It gives its browser less time than a View has."""
+
+    async def open(self, page: UIResource) -> Channel:
+        async with asyncio.timeout(0.01):
+            await asyncio.Event().wait()
+        raise AssertionError
+
+
 class Silent:
     """Its Views never say anything."""
 
@@ -338,6 +347,7 @@ class Starting:
         (Starting(), 0.05, "could not be opened: it was not shown within 0.05 s: its page had"),
         (Silent(), 0.05, "could not be opened: it was not initialised within 0.05 s: its page has"),
         (Failing(RuntimeError()), 15, "could not be opened: it could not be shown: RuntimeError"),
+        (Impatient(), 15, "could not be opened: it could not be shown: TimeoutError"),
     ],
 )
 async def test_the_error_of_a_view_that_failed_always_says_why(

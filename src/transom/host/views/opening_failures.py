@@ -11,13 +11,18 @@ PAGE_FAILED = "its page failed before `connect()`"
 
 
 def why_not_opened(
-    error: BaseException, timeout: float, known: str, *, is_shown: bool, began_to_connect: bool
+    error: BaseException,
+    late_after: float | None,
+    known: str,
+    *,
+    is_shown: bool,
+    began_to_connect: bool,
 ) -> str:
     """What prevented a View from opening.
 
     Args:
         error: what ended its opening.
-        timeout: the seconds that it had.
+        late_after: the seconds that it had, if it took all of them.
         known: why its page has not connected so far, if that is known.
         is_shown: whether the renderer had opened its page.
         began_to_connect: whether its `ui/initialize` was answered.
@@ -25,11 +30,11 @@ def why_not_opened(
     match error:
         case TimeoutError() | RequestTimeout() if known:
             return known
-        case TimeoutError(__context__=asyncio.CancelledError()):  # not one of the renderer's own
+        case TimeoutError() if late_after is not None:  # not one of the renderer's own
             if not is_shown:
                 place = "its page had not come from the server, or its place was not ready"
-                return f"it was not shown within {timeout:g} s: {place}"
-            late = f"it was not initialised within {timeout:g} s: its page"
+                return f"it was not shown within {late_after:g} s: {place}"
+            late = f"it was not initialised within {late_after:g} s: its page"
             if began_to_connect:
                 said = "and no `ui/notifications/initialized`, or does not list its tools"
                 return f"{late} sent `ui/initialize`, {said}"

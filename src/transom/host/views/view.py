@@ -571,21 +571,24 @@ class View(CallsTools):
 
     async def _open(self, room: list[View] | Refused) -> None:
         began, timeout = time.perf_counter(), self._env.open_timeout
+        limit = asyncio.timeout(timeout)
         try:
             if isinstance(room, Refused):
                 raise room
             while self.state is ViewState.OPENING:
                 try:
-                    async with asyncio.timeout(timeout):
+                    async with limit:
                         await self._show(room)
                 except NoPlace as missing:
                     await self._wait_for_place(missing)
+                    limit = asyncio.timeout(timeout)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - not the call's failure
             self.opening = None
             known = self._reason if self.state is ViewState.WAITING else ""
+            late_after = timeout if limit.expired() else None
             shown, connected = self._bridge is not None, self.app is not None
             self._reason = why_not_opened(
-                error, timeout, known, is_shown=shown, began_to_connect=connected
+                error, late_after, known, is_shown=shown, began_to_connect=connected
             )
             if self._bridge is not None:
                 await self._bridge.aclose(self._reason)
