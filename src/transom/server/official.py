@@ -31,7 +31,7 @@ from transom.server.declare import (
     without_view,
 )
 from transom.server.resource import ViewResource
-from transom.server.tools import AppTool, Handler, without_circles
+from transom.server.tools import AppTool, without_circles
 
 # Where the lists of pages have their entries, and an entry its URI.
 _PAGES = {
@@ -118,16 +118,27 @@ class OfficialServer:
 
     def add_tool(self, tool: AppTool) -> None:
         """Register a tool."""
-        self.server.add_tool(function_of(tool), meta=tool.meta or None, **tool.keywords)
-        self.declare(tool)
+        returns: Any = mcp.CallToolResult
+        if tool.output.schema is not None:
+            returns = Annotated[returns, _model_of(without_circles(tool.output.schema))]
+        # The SDK hides what an unexpected exception says, and logs it.
+        function = tool.bound(returns, passed=(Exception,))
+        self.server.add_tool(function, meta=tool.meta or None, **tool.keywords)
+        self._gate.declared[tool.name] = tool
 
     def add_resource(self, resource: ViewResource) -> None:
         """Register a View's page."""
-        self.server.add_resource(resource_of(resource))
-
-    def declare(self, tool: AppTool) -> None:
-        """Register a tool with the gate."""
-        self._gate.declared[tool.name] = tool
+        self.server.add_resource(
+            FunctionResource(
+                uri=resource.uri,
+                name=resource.name,
+                title=resource.title,
+                description=resource.description,
+                mime_type=VIEW_MIME_TYPE,
+                meta=resource.meta,
+                fn=resource.read,
+            )
+        )
 
 
 def _gate_of(server: MCPServer[Any]) -> OfficialGate:
@@ -142,15 +153,6 @@ def _gate_of(server: MCPServer[Any]) -> OfficialGate:
     return made
 
 
-def function_of(tool: AppTool) -> Handler:
-    """Return the function `MCPServer.add_tool` is given."""
-    returns: Any = mcp.CallToolResult
-    if tool.output.schema is not None:
-        returns = Annotated[mcp.CallToolResult, _model_of(without_circles(tool.output.schema))]
-    # The SDK hides what an unexpected exception says, and logs it.
-    return tool.bound(returns, passed=(Exception,))
-
-
 def _model_of(schema: Mapping[str, Any]) -> type[pydantic.BaseModel]:
     # The SDK takes an output schema only as a type: this one reports the given schema.
     class Structured(pydantic.RootModel[dict[str, Any]]):
@@ -163,19 +165,6 @@ def _model_of(schema: Mapping[str, Any]) -> type[pydantic.BaseModel]:
             return dict(cls.json_schema)
 
     return Structured
-
-
-def resource_of(resource: ViewResource) -> FunctionResource:
-    """Return the resource `MCPServer.add_resource` is given."""
-    return FunctionResource(
-        uri=resource.uri,
-        name=resource.name,
-        title=resource.title,
-        description=resource.description,
-        mime_type=VIEW_MIME_TYPE,
-        meta=resource.meta,
-        fn=resource.read,
-    )
 
 
 def consuming_server() -> MCPServer[Any] | None:

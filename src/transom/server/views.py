@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar, Unpack, cast, overload
 
 import mcp.types as mcp
-from mcp.server.extension import Extension, ResourceBinding, ToolBinding
+from mcp.server.extension import Extension, ToolBinding
 from mcp.server.mcpserver import MCPServer
 
 from transom.errors import RegistrationError, UsageError
@@ -16,7 +16,7 @@ from transom.mcptypes import UI_EXTENSION, supports_views
 from transom.protocol.messages import LEGACY_URI_KEY, REUSE
 from transom.server import declare
 from transom.server.declare import ResourceOptions
-from transom.server.official import OfficialServer, consuming_server, function_of, resource_of
+from transom.server.official import OfficialServer, consuming_server
 from transom.server.resource import HtmlSource, ViewResource, view_resource
 from transom.server.tools import AppTool, AppToolOptions, app_tool
 from transom.types import Visibility
@@ -224,10 +224,10 @@ class Views(Extension):
             place.add_tool(tool)
         self._targets.append(place)
 
-    # --- what the SDK asks an extension for ---
-
     def tools(self) -> Sequence[ToolBinding]:
-        """Return the tools, for `MCPServer(extensions=[views])`.
+        """Put the Views on the `MCPServer(extensions=[views])` that asks for the tools to add.
+
+        It has no more to add then, for they are on it.
 
         Raises:
             UsageError: it was not called by an `MCPServer`, so its lists cannot be changed.
@@ -237,19 +237,8 @@ class Views(Extension):
             raise UsageError(
                 "Views cannot find the server that takes them. Write views.install(server)."
             )
-        place = OfficialServer(server, assume_views=self._assume_views)
-        self._targets.append(place)
-        bindings: list[ToolBinding] = []
-        for tool in self._tools.values():
-            place.declare(tool)
-            bindings.append(ToolBinding(fn=function_of(tool), meta=tool.meta, kwargs=tool.keywords))
-        return bindings
-
-    def resources(self) -> Sequence[ResourceBinding]:
-        """Return the pages, for `MCPServer(extensions=[views])`."""
-        return [
-            ResourceBinding(resource=resource_of(resource)) for resource in self._resources.values()
-        ]
+        self.install(server)
+        return ()
 
     # --- the work ---
 
