@@ -641,6 +641,7 @@ class TestKindsOfFunction:
             (Annotated[int, annotated_types.Ge(1), annotated_types.Gt(1)], "both `gt` and `ge`"),
             (Annotated[str, annotated_types.Predicate(str.islower)], "Predicate .* is not run"),
             (Annotated[int, pydantic.AfterValidator(abs)], "AfterValidator .* is not run"),
+            (Annotated[str, pydantic.Field(pattern="(")], "cannot use .*unterminated subpattern"),
             (Endless(), "refers to itself: use a class"),
             ("Nowhere", "cannot resolve the type hint 'Nowhere'.*name 'Nowhere' is not defined"),
             ("list[", "cannot resolve the type hint"),

@@ -8,6 +8,7 @@ by their attributes, so nothing has to be imported.
 from __future__ import annotations
 
 import datetime as dt
+import re
 import types
 import typing
 from collections.abc import Iterable, Iterator
@@ -158,7 +159,7 @@ def _fitting(member: Any) -> tuple[str, ...]:
 def _meta(values: dict[str, Any]) -> msgspec.Meta:
     try:
         return msgspec.Meta(**values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, re.error) as error:
         raise SchemaError(f"cannot use {values} in a type hint: {error}") from error
 
 
