@@ -75,7 +75,6 @@ def parts_for_model(result: ToolResult) -> list[Part]:
 
 
 def _repeats(part: Part, structured: dict[str, Any]) -> bool:
-    """Whether a text repeats the structured content."""
     if not isinstance(part, str):
         return False
     said: list[Any] = [part]

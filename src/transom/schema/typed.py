@@ -55,11 +55,8 @@ class Typed:
         incomplete: bool = False,
         exact: type[msgspec.Struct] | None = None,
     ) -> None:
-        try:
-            # `generate` has refused every type that neither msgspec nor pydantic knows.
-            self._decode = msgspec.json.Decoder(hint, dec_hook=read_pydantic).decode
-        except (TypeError, ValueError) as error:
-            raise unsupported(error) from error
+        # `generate` has refused every type that neither msgspec nor pydantic knows.
+        self._decode = msgspec.json.Decoder(hint, dec_hook=read_pydantic).decode
         self._finish = finish
         self._incomplete = incomplete
         self._checker = Checker(json_schema, lazy=check is None)
@@ -204,7 +201,10 @@ def generate(hint: Any, direction: Direction, *, name: str = "") -> Generated:
             ref_template="#/$defs/{name}",
         )
     except (TypeError, ValueError, RecursionError) as error:
-        raise unsupported(error) from error
+        # Of several lines, the last one says which type it is.
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        text = lines[-1] if lines and "is not supported" in lines[-1] else " ".join(lines)
+        raise SchemaError(text) from error
     definitions.update(components)
     described = dict(zip(map(id, classes), schemas[1:], strict=False))
 
@@ -231,13 +231,6 @@ def generate(hint: Any, direction: Direction, *, name: str = "") -> Generated:
         says_more,
         any(_lacks_defaults(cls) for cls in classes),
     )
-
-
-def unsupported(error: Exception) -> SchemaError:
-    """Say in one line what msgspec could not do."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    text = lines[-1] if lines and "is not supported" in lines[-1] else " ".join(lines)
-    return SchemaError(text)
 
 
 class _PydanticHook:

@@ -216,7 +216,6 @@ class GivenInput:
     """
 
     def __init__(self, tool: str, signature: inspect.Signature, source: object) -> None:
-        """Read a schema, and make the signature for the framework."""
         self._tool = tool
         if is_lazy(source):
             raise RegistrationError(
@@ -389,7 +388,6 @@ class Output:
         text: Callable[[Any], str] | None = None,
         given: object = None,
     ) -> None:
-        """Take the given schema, or read it from the annotation; `text` makes text of a value."""
         self._tool = tool
         self._text = text
         self._schema: Schema | None = None

@@ -379,7 +379,6 @@ def _capabilities(ctx: object) -> mcp.ClientCapabilities | Mapping[str, Any] | N
 
 
 def _target(server: object, *, assume_views: bool = False) -> ViewsTarget:
-    """Make a server ready for Views."""
     if isinstance(server, MCPServer):
         return OfficialServer(cast("MCPServer[Any]", server), assume_views=assume_views)
     if "fastmcp" in sys.modules:

@@ -88,7 +88,6 @@ class ToolService:
     def _call(
         self, name: str, tool: RegisteredTool, arguments: Raw, meta: Mapping[str, Any] | None
     ) -> Outcome:
-        """Call a registered tool."""
         try:
             schema = tool.schema()
         except Unavailable as error:
