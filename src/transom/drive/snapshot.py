@@ -256,7 +256,7 @@ def _text(lines: Iterable[Line], max_bytes: int, left_out: int, look: _Look) -> 
 # --- differences -----------------------------------------------------------------------------
 
 
-def changes_between(before: Snapshot, after: Snapshot, max_bytes: int = MAX_CHANGES) -> str:
+def changes_between(before: Snapshot, after: Snapshot) -> str:
     """What is new (`+`), different (`~`) or gone (`-`), by reference, or else by line."""
     known = {line.key: line.text for line in before.lines if line.key}
     there = {line.key for line in after.lines if line.key}
@@ -282,7 +282,7 @@ def changes_between(before: Snapshot, after: Snapshot, max_bytes: int = MAX_CHAN
     if not found:
         return NOTHING_CHANGED
     shown: list[str] = []
-    room = max_bytes
+    room = MAX_CHANGES
     for text in found:
         room -= len(text.encode()) + 1
         if room < 0:
