@@ -94,15 +94,8 @@ class HostServer(MCPServer):
     ) -> list[mcp.Tool]:
         """The tools as they are now."""
         tools = await self._host.list_tools()
-        functions = [each["function"] for each in tools_for("openai", tools)]
-        listed = {
-            function["name"]: mcp.Tool(
-                name=function["name"],
-                description=function["description"],
-                input_schema=function["parameters"],
-            )
-            for function in functions
-        }
+        # Definitions for the Messages API have the names of MCP's fields.
+        listed = {each["name"]: mcp.Tool(**each) for each in tools_for("anthropic", tools)}
         for call_id, tool in list(self._asked.items()):
             answer = (
                 None if run_context is None else run_context.is_tool_approved(tool.name, call_id)
