@@ -80,7 +80,7 @@ MAY_IMPORT = {
     "web": UP_TO_SERVING,
     "agents": UP_TO_HOST,
     "gateway": UP_TO_SERVING,
-    "check": UP_TO_HOST,
+    "check": UP_TO_SERVING | {"web"},
     "dev": UP_TO_SERVING | {"web", "check"},
     "testing": UP_TO_SERVING | {"web", "check"},
     "evals": UP_TO_SERVING | {"python_files", "web", "agents", "testing"},

@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli.running import transom
+from transom.check import browser_checks
 from transom.check.facts import Facts, ViewObservation
-from transom.cli import browser_checks
 from transom.errors import TransomError
 
 pytestmark = pytest.mark.processes

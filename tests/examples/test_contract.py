@@ -11,9 +11,9 @@ from tests.examples.driving import EXAMPLES, fresh
 from tests.server import clients
 from tests.server.clients import SHOWS_VIEWS
 from transom.check import Calling, Options, check
+from transom.check.browser_checks import observe_views
 from transom.check.report import NEEDS_BROWSER
 from transom.check.rules import RULES
-from transom.cli.browser_checks import observe_views
 
 ALL = [rule.id for rule in RULES]
 NOT_CHECKED = {rule.id: rule.not_checked for rule in RULES if rule.not_checked}

@@ -15,11 +15,10 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from transom.channel import Channel
 from transom.check.causes import Cause, Exchange, Measured, SeenView, ViewFacts, causes
 from transom.check.facts import ListedTool, ServedResource, TrialCall
 from transom.check.host_profiles import HostProfile
@@ -32,6 +31,7 @@ from transom.host.views.ui_resource import UIResource, load_ui_resource
 from transom.json_values import JsonObject, as_object, clean
 from transom.traffic import TrafficMessage
 from transom.types import ToolResult
+from transom.web.local.headless import HeadlessRenderer
 
 _VIEW = "view"  # its id
 _MAX_PAGE = 10 * 1024 * 1024  # bytes, as a Host accepts
@@ -42,20 +42,18 @@ _LATE = 1.0  # seconds after which a page has set what handlers it sets late
 _MORE_LOOKS = 3  # at a View that may be growing without end
 
 
-class ViewBrowser(Protocol):
-    """A renderer whose pages can be looked into: `HeadlessRenderer`."""
-
-    async def open(self, resource: UIResource) -> Channel:
-        """Show a View."""
-        ...
-
-    async def evaluate(self, view_id: str, script: str, *, timeout: float) -> Any:
-        """Run a JavaScript function in a View's page."""
-        ...
-
-
-OpenBrowser = Callable[[BrowserWatch, bool], AbstractAsyncContextManager[ViewBrowser]]
+OpenBrowser = Callable[[BrowserWatch, bool], AbstractAsyncContextManager[HeadlessRenderer]]
 """Starts a browser that reports to this watch; with `eval` in pages, or without."""
+
+
+def headless_browser(watch: BrowserWatch, evals: bool) -> HeadlessRenderer:
+    """A browser without a window that reports to `watch`."""
+    return HeadlessRenderer(
+        csp="compat" if evals else "strict",
+        on_violation=watch.violation,
+        on_console=watch.console,
+        on_request=watch.request,
+    )
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +78,7 @@ async def diagnose(
     arguments: Mapping[str, Any] | None = None,
     *,
     profile: HostProfile,
-    browser: OpenBrowser,
+    browser: OpenBrowser = headless_browser,
     called: TrialCall | None = None,
     wait: float = 10.0,
     quiet: float = 3.0,
@@ -93,9 +91,7 @@ async def diagnose(
         tool: the tool that opens the View; not needed if there is only one.
         arguments: what to call it with; by default what its schema requires, made up.
         profile: the host whose View it is to be.
-        browser: starts a browser without a window:
-            `lambda watch, eval: HeadlessRenderer(csp="compat" if eval else "strict",
-            on_violation=watch.violation, on_console=watch.console, on_request=watch.request)`.
+        browser: starts a browser without a window.
         called: how the tool was called before, and what it answered: then it is not called again.
         wait: seconds for each answer of the server, and for the handshake; a page that does not
             respond for so long hangs.
@@ -312,7 +308,7 @@ class _Visit:
             hangs=self._hangs,
         )
 
-    async def _connected(self, view: ObservedView, opened: ViewBrowser) -> bool:
+    async def _connected(self, view: ObservedView, opened: HeadlessRenderer) -> bool:
         """Wait for the handshake, as long as there is hope; whether it was completed."""
         ready = asyncio.ensure_future(view.bridge.initialized(timeout=self._wait))
         stuck = asyncio.ensure_future(self._stuck(view, opened))
@@ -325,7 +321,7 @@ class _Visit:
                 task.cancel()
             await asyncio.gather(ready, stuck, return_exceptions=True)
 
-    async def _stuck(self, view: ObservedView, opened: ViewBrowser) -> None:
+    async def _stuck(self, view: ObservedView, opened: HeadlessRenderer) -> None:
         """Return when the page is loaded and does nothing more, or does not respond."""
         clock = asyncio.get_running_loop().time
         end, seen, quiet = clock() + self._wait, -1, 0
@@ -339,7 +335,7 @@ class _Visit:
             seen, quiet = happened, quiet + 1 if is_quiet else 0
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def _deliver(self, view: ObservedView, opened: ViewBrowser) -> None:
+    async def _deliver(self, view: ObservedView, opened: HeadlessRenderer) -> None:
         """Send it the tool's input and result, and watch what it does with them."""
         bridge, call = view.bridge, self._call
         self._before = await self._measure(opened)
@@ -356,7 +352,7 @@ class _Visit:
                 break
             await watch(bridge, self._settle)
 
-    async def _measure(self, opened: ViewBrowser) -> Measured | None:
+    async def _measure(self, opened: HeadlessRenderer) -> Measured | None:
         try:
             async with asyncio.timeout(_ANSWERS_WITHIN):
                 found = await opened.evaluate(

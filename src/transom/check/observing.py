@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from transom.background import ignore
 from transom.channel import Channel
@@ -18,6 +18,7 @@ from transom.host.views.bridge import Bridge
 from transom.json_values import JsonObject
 from transom.traffic import TrafficMessage, observe
 from transom.types import Implementation, ViewProblem
+from transom.web.mounted_views import Violation
 
 MAX_SEEN = 1000
 """Console lines, blocked and requested addresses, messages and problems of one View, each."""
@@ -28,20 +29,6 @@ CORS_REFUSAL = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy"
 """What browsers write there when a server refuses the View's origin."""
 _MAX_MESSAGE = 100_000  # bytes of a message that is kept
 _MAX_TOOLS = 1000  # more than a View should have, so that a View with too many is seen (V7)
-
-
-class Blocked(Protocol):
-    """What a View's policy blocked: `transom.web.Violation`."""
-
-    @property
-    def directive(self) -> str:
-        """The part of the policy that did."""
-        ...
-
-    @property
-    def blocked(self) -> str:
-        """The address."""
-        ...
 
 
 class BrowserWatch:
@@ -57,7 +44,7 @@ class BrowserWatch:
         self.count = 0
         """How much has happened."""
 
-    def violation(self, found: Blocked) -> None:
+    def violation(self, found: Violation) -> None:
         """For `on_violation` of a renderer."""
         self.count += 1
         if len(self.blocked) < MAX_SEEN:

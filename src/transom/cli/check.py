@@ -7,7 +7,6 @@ import logging
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -19,7 +18,7 @@ from transom.check import check as run_check
 from transom.check.report import as_json, as_junit, as_sarif
 from transom.check.rule import selected
 from transom.check.rules import RULES
-from transom.check.runner import CheckProgress, ViewObserver
+from transom.check.runner import CheckProgress
 from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli import parse_target, print_failure, run_async
 from transom.cli.login import remote_server
@@ -52,6 +51,9 @@ def _report(options: CheckOptions) -> Report:
     """Check the server; UsageError if the command line is not valid."""
     rules = selected(RULES, options.select, options.ignore)
     server, host = _server(options)
+    observer = None
+    if options.browser:
+        from transom.check.browser_checks import observe_views as observer  # noqa: PLC0415 - heavy
     with _progress() as progress:
         checking = run_check(
             options.target,
@@ -67,7 +69,7 @@ def _report(options: CheckOptions) -> Report:
                 calling=_calling(options),
                 dev=options.dev,
                 server_host=host,
-                observer=_observer() if options.browser else None,
+                observer=observer,
             ),
             progress=progress,
         )
@@ -115,11 +117,6 @@ def _calling(options: CheckOptions) -> Calling | None:
     if not options.call and not options.call_all and not arguments:
         return None
     return Calling(all=options.call_all, arguments=arguments)
-
-
-def _observer() -> ViewObserver:
-    """The part that renders Views; loaded here because nothing else needs a browser."""
-    return cast("ViewObserver", import_module("transom.cli.browser_checks").observe_views)
 
 
 @contextmanager

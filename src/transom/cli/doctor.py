@@ -22,7 +22,6 @@ from transom.cli import run_async
 from transom.cli.target import read_call, read_target
 from transom.connections import ServerConnection, Target
 from transom.connections.targets import way_to
-from transom.dev.doctor import headless_browser
 from transom.dev.files import source_files
 from transom.errors import NotConnected
 from transom.json_values import clean
@@ -66,9 +65,7 @@ async def _diagnose(
                 await connection.negotiate(timeout=timeout)
         except TimeoutError:
             raise NotConnected(f"the server did not answer within {timeout:g} s") from None
-        return await diagnose(
-            connection, tool, arguments, profile=profile, browser=headless_browser, wait=timeout
-        )
+        return await diagnose(connection, tool, arguments, profile=profile, wait=timeout)
     finally:
         await connection.aclose()
 

@@ -1,4 +1,4 @@
-"""Why a View stays blank: the browser that `transom doctor` looks with, and what the page shows."""
+"""Why a View stays blank: what `transom doctor` finds, on the page of `transom dev`."""
 
 from __future__ import annotations
 
@@ -13,28 +13,16 @@ from transom.background import logged_task
 from transom.check.doctor import Diagnosis, diagnose
 from transom.check.facts import TrialCall
 from transom.check.host_profiles import HostProfile
-from transom.check.observing import BrowserWatch
 from transom.dev.files import find_in_files
 from transom.dev.page import DevPage
 from transom.dev.run import ServerRun
 from transom.errors import TransomError
 from transom.host.views.liveness import ViewState
 from transom.host.views.view import View
-from transom.web.local.headless import HeadlessRenderer
 
 _log = logging.getLogger("transom.dev")
 
 _CONNECTS_WITHIN = 3.0  # seconds, as a page does that is not broken
-
-
-def headless_browser(watch: BrowserWatch, evals: bool) -> HeadlessRenderer:
-    """A browser without a window that reports to `watch`: see `diagnose`."""
-    return HeadlessRenderer(
-        csp="compat" if evals else "strict",
-        on_violation=watch.violation,
-        on_console=watch.console,
-        on_request=watch.request,
-    )
 
 
 class Diagnoses:
@@ -106,7 +94,6 @@ class Diagnoses:
                 None if call is None else call.tool,
                 None if call is None else call.arguments,
                 profile=profile,
-                browser=headless_browser,
                 called=call if is_called else None,
                 wait=self._wait,
             )
