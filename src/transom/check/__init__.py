@@ -11,10 +11,11 @@ from typing import cast
 
 import msgspec
 
+from transom.background import ignore
 from transom.check.report import Report, Summary, apply_rules, nothing_checked
 from transom.check.rule import Clause, Finding, Rule, RuleSurface, Severity, Skip
 from transom.check.rules import RULES
-from transom.check.runner import Calling, CheckProgress, NothingToCheck, Options, collect, unseen
+from transom.check.runner import Calling, CheckProgress, NothingToCheck, Options, collect
 from transom.connections.connection import Connect
 from transom.connections.targets import Target, way_to
 
@@ -44,7 +45,7 @@ async def check(
     rules: Sequence[Rule] = RULES,
     heuristics: Iterable[str] = (),
     options: Options | None = None,
-    progress: CheckProgress = unseen,
+    progress: CheckProgress = ignore,
 ) -> Report:
     """Check one server. Whatever the server does becomes part of the report; nothing is raised.
 

@@ -293,6 +293,7 @@ class _Case:
         self.scan = None if resource is None else resource.scan
         ui = {} if resource is None else resource.effective_ui
         self.permissions = as_object(ui.get("permissions"))
+        self.result = None if facts.call is None else facts.call.result
 
     def at(self, *needles: str) -> _Place:
         """The line of the page that has the first of these texts that it has."""
@@ -300,6 +301,10 @@ class _Case:
             if needle and (position := self.page.find(needle)) >= 0:
                 return _Place(self.page.count("\n", 0, position) + 1)
         return _NOWHERE
+
+    def line(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """The first line of the console with this."""
+        return next(filter(None, (pattern.search(text) for _, text in self.view.lines)), None)
 
     def source(self, field: str) -> str:
         """Where a field of the profile comes from."""
@@ -472,11 +477,9 @@ _CONNECTS = re.compile(r"\.\s*connect\s*\(|useApp\b|ui/initialize")
 
 
 def _wrong_target(case: _Case) -> Iterator[Cause]:
-    for _, text in case.view.lines:
-        if found := _TARGET.search(text):
-            yield _cause("wrong-origin", text, at=case.at(found[1]), origin=found[1])
-            return
-    if not case.view.sent and (found := _TO_TOP.search(case.page)):
+    if found := case.line(_TARGET):
+        yield _cause("wrong-origin", found.string, at=case.at(found[1]), origin=found[1])
+    elif not case.view.sent and (found := _TO_TOP.search(case.page)):
         yield _cause("wrong-window", found[0], at=case.at(found[0]))
 
 
@@ -607,11 +610,9 @@ def _network(case: _Case) -> Iterator[Cause]:
             at = case.at(url, _origin(url))
             yield _cause("insecure-address", f"it requested {url}", at=at, origin=_origin(url))
             break
-    for _, text in case.view.lines:
-        if found := CORS_REFUSAL.search(text):
-            origin = _origin(found[1])
-            yield _cause("cors", text, at=case.at(found[1], origin), origin=origin)
-            break
+    if found := case.line(CORS_REFUSAL):
+        origin = _origin(found[1])
+        yield _cause("cors", found.string, at=case.at(found[1], origin), origin=origin)
 
 
 def _is_local(url: str) -> bool:
@@ -676,11 +677,8 @@ def _tool_failed(case: _Case) -> Iterator[Cause]:
 
 
 def _late_handler(case: _Case) -> Iterator[Cause]:
-    for _, text in case.view.lines:
-        if LATE_HANDLER.search(text):
-            at = case.at(*_RESULT_HANDLERS, "ontoolinput")
-            yield _cause("late-handler", text, at=at)
-            return
+    if found := case.line(LATE_HANDLER):
+        yield _cause("late-handler", found.string, at=case.at(*_RESULT_HANDLERS, "ontoolinput"))
 
 
 def _calls(case: _Case) -> Iterator[Cause]:
@@ -707,14 +705,12 @@ def _failed_calls(case: _Case) -> Iterator[tuple[Exchange, Cause]]:
 
 def _lacks_structure(case: _Case) -> bool:
     """Whether the page wants structured content that the tool's result does not have."""
-    result = None if case.facts.call is None else case.facts.call.result
     wants = case.view.initialized and "structuredContent" in case.page
-    return wants and result is not None and "structuredContent" not in result
+    return wants and case.result is not None and "structuredContent" not in case.result
 
 
 def _parts(case: _Case) -> str:
-    result = None if case.facts.call is None else case.facts.call.result
-    return f"the result has {', '.join(result or ()) or 'nothing'}"
+    return f"the result has {', '.join(case.result or ()) or 'nothing'}"
 
 
 def _unused_data(case: _Case) -> Iterator[Cause]:

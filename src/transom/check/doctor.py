@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from transom.check.causes import Cause, Exchange, Measured, SeenView, ViewFacts, causes
-from transom.check.facts import ListedTool, ServedResource, TrialCall
+from transom.check.facts import ListedTool, ServedResource, TrialCall, listed_tools
 from transom.check.host_profiles import HostProfile
 from transom.check.observing import BrowserWatch, ObservedView
 from transom.check.schemas import fitting_arguments
@@ -28,7 +28,7 @@ from transom.connections.upstream import Server, list_all
 from transom.errors import InvalidResult, NotConnected, ProtocolError, TransomError, UsageError
 from transom.host.views.settling import watch
 from transom.host.views.ui_resource import UIResource, load_ui_resource
-from transom.json_values import JsonObject, as_object, clean
+from transom.json_values import Json, JsonObject, as_object, clean
 from transom.traffic import TrafficMessage
 from transom.types import ToolResult
 from transom.web.local.headless import HeadlessRenderer
@@ -102,7 +102,7 @@ async def diagnose(
         UsageError: there is no such tool, or several that open a View and none is named.
         TransomError: the server does not answer, or there is no browser.
     """
-    tools = await _tools(server, wait)
+    tools = listed_tools(await _list(server, "tools/list", "tools", wait))
     chosen = _choose(tools, tool)
     facts = ViewFacts(tool=chosen, tools=tools)
     notes: list[str] = []
@@ -149,13 +149,10 @@ async def _answers(method: str, wait: float) -> AsyncGenerator[None]:
         raise NotConnected(f"the server did not answer {method} within {wait:g} s") from None
 
 
-async def _tools(server: Server, wait: float) -> tuple[ListedTool, ...]:
-    async with _answers("tools/list", wait):
-        entries = await list_all(
-            lambda params: server.request("tools/list", params), "tools/list", "tools"
-        )
-    read = [msgspec.json.decode(entry) for entry in entries]
-    return tuple(ListedTool.from_entry(at, entry) for at, entry in enumerate(read, 1))
+async def _list(server: Server, method: str, key: str, wait: float) -> list[Json]:
+    async with _answers(method, wait):
+        entries = await list_all(lambda params: server.request(method, params), method, key)
+    return [msgspec.json.decode(entry) for entry in entries]
 
 
 def _choose(tools: Sequence[ListedTool], name: str | None) -> ListedTool | None:
@@ -180,13 +177,9 @@ async def _read(
     uri = tool.link or ""
     listed: list[JsonObject] = []
     with suppress(ProtocolError, InvalidResult):  # a server need not list its pages
-        async with _answers("resources/list", wait):
-            entries = await list_all(
-                lambda params: server.request("resources/list", params),
-                "resources/list",
-                "resources",
-            )
-        listed = [as_object(msgspec.json.decode(entry)) for entry in entries]
+        listed = [
+            as_object(each) for each in await _list(server, "resources/list", "resources", wait)
+        ]
     nothing: JsonObject = {}
     entry = next((each for each in listed if each.get("uri") == uri), nothing)
     result, failure = None, None

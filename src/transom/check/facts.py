@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -80,6 +80,11 @@ class ListedTool(msgspec.Struct, frozen=True):
     def hints(self, name: str) -> bool:
         """Whether the annotation `name` is stated as true."""
         return self.annotations.get(name) is True
+
+
+def listed_tools(entries: Iterable[Json]) -> tuple[ListedTool, ...]:
+    """The entries of `tools/list`, which may be anything."""
+    return tuple(ListedTool.from_entry(at, entry) for at, entry in enumerate(entries, 1))
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -248,14 +253,6 @@ class ListedTools(msgspec.Struct, frozen=True):
     when: str
     tools: dict[str, JsonObject]
     after_calls: bool = False
-
-    @classmethod
-    def from_entries(
-        cls, when: str, entries: Sequence[JsonObject], *, after_calls: bool = False
-    ) -> ListedTools:
-        """Read a listing, whose entries may be anything."""
-        found = (ListedTool.from_entry(at, entry) for at, entry in enumerate(entries, 1))
-        return cls(when, {tool.name: tool.raw for tool in found}, after_calls)
 
 
 class CacheHint(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec.structs import replace
 
+from transom.background import ignore
 from transom.channel import Channel
 from transom.check.facts import (
     CacheHint,
@@ -36,6 +37,7 @@ from transom.check.facts import (
     TrialCall,
     ViewObservation,
     Visit,
+    listed_tools,
     texts,
 )
 from transom.check.rule import RuleSurface
@@ -285,11 +287,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_resources: int = 50
 
 
-def unseen(text: str, done: int, total: int) -> None:
-    """Ignores progress."""
-
-
-async def collect(connect: Connect, options: Options, *, progress: CheckProgress = unseen) -> Facts:
+async def collect(connect: Connect, options: Options, *, progress: CheckProgress = ignore) -> Facts:
     """Visit the server and collect its answers; `NothingToCheck` if it answers no handshake."""
     return await _Collection(connect, options, progress).run()
 
@@ -384,7 +382,7 @@ class _Collection:
         tools, failure = await server.list_all("tools/list", "tools")
         self._begin("listing resources")
         resources, resources_failure = await server.list_all("resources/list", "resources")
-        visit = Visit(handshake, _tools(tools), tuple(resources), failure)
+        visit = Visit(handshake, listed_tools(tools), tuple(resources), failure)
         self._notes += [p for p in (failure, resources_failure) if p is not None]
         await self._read_resources(server, visit)
         if self._options.calling is not None:
@@ -414,7 +412,8 @@ class _Collection:
             tools, failure = await server.list_all("tools/list", "tools")
             if failure is not None:
                 raise NoAnswer(failure)
-            listings.append(ListedTools.from_entries(when, tools, after_calls=after_calls))
+            found = {tool.name: tool.raw for tool in listed_tools(tools)}
+            listings.append(ListedTools(when, found, after_calls))
 
         async def look(server: Conversation) -> Visit:
             try:
@@ -604,7 +603,7 @@ async def _list_only(server: Conversation, capabilities: JsonObject | None) -> V
     tools, failure = await server.list_all("tools/list", "tools")
     if failure is not None:
         raise NoAnswer(failure)
-    return Visit(handshake, _tools(tools))
+    return Visit(handshake, listed_tools(tools))
 
 
 async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None, bool]:
@@ -613,7 +612,3 @@ async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str 
         return await server.request("resources/read", {"uri": uri}), None, True
     except (ProtocolError, NoAnswer) as error:
         return None, str(error), isinstance(error, ProtocolError)
-
-
-def _tools(items: Sequence[JsonObject]) -> tuple[ListedTool, ...]:
-    return tuple(ListedTool.from_entry(at, entry) for at, entry in enumerate(items, 1))

@@ -146,11 +146,9 @@ class DeclaredOrigins:
         return origin.scheme in self._schemes or not self._origins.isdisjoint(covering(origin))
 
 
-# The browser API behind each permission.
-
-
 # --- the rules -------------------------------------------------------------------------------
 
+# The browser API behind each permission.
 _PERMISSIONS = {
     "camera": "getUserMedia (video)",
     "microphone": "getUserMedia (audio) or SpeechRecognition",
