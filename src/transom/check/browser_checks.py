@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
-from transom.check.facts import (
-    Facts,
-    ServedResource,
-    TrialCall,
-    ViewObservation,
-)
+from msgspec.structs import replace
+
+from transom.check.facts import Facts, ServedResource, TrialCall, ViewObservation
 from transom.check.observing import (
     CORS_REFUSAL,
     LATE_HANDLER,
@@ -71,15 +69,12 @@ class _Rendering:
     ) -> None:
         self._seen = seen
         self._resource = resource
-        self._theme = theme
         self._watch = watch
         self._calls: dict[str, None] = {}
-        self._initialized = False
-        self._declared = False
-        self._tools: tuple[str, ...] | None = None
-        self._list_fault: int | None = None
-        self._faults: list[tuple[str, int]] = []
-        self._bad_schemas: dict[str, str] = {}
+        self._found = ViewObservation(resource.uri, WAIT, theme, initialized=False)
+
+    def _note(self, **found: Any) -> None:
+        self._found = replace(self._found, **found)
 
     async def run(self, renderer: HeadlessRenderer, view_id: str, settle: float) -> ViewObservation:
         ui = self._resource.effective_ui
@@ -90,14 +85,14 @@ class _Rendering:
             html=self._resource.html or "",
             csp=as_object(ui.get("csp")) or None,
         )
-        context = {"theme": self._theme, "displayMode": "inline"}
+        context = {"theme": self._found.theme, "displayMode": "inline"}
         channel = await renderer.open(shown)
         async with ObservedView(
             channel, name="transom check", context=context, call=self._call
         ) as view:
             try:
                 await view.bridge.initialized(timeout=WAIT)
-                self._initialized = True
+                self._note(initialized=True)
                 await self._deliver(view.bridge)
                 await self._try_tools(view.bridge)
                 await watch(view.bridge, settle)
@@ -121,27 +116,26 @@ class _Rendering:
 
     async def _try_tools(self, bridge: Bridge) -> None:
         capabilities = bridge.app_capabilities
-        self._declared = capabilities is not None and capabilities.tools is not None
-        if not self._declared:
+        if capabilities is None or capabilities.tools is None:
             return
+        self._note(declared_tools=True)
         try:
             tools = await bridge.list_tools()
         except ProtocolError as error:
-            self._list_fault = error.code
+            self._note(list_fault=error.code)
             return
-        self._tools = tuple(tool.name for tool in tools)
-        for tool in tools:
-            if (why := schema_error(tool.input_schema)) is not None:
-                self._bad_schemas[tool.name] = why
-        self._bad_schemas |= bridge.left_out
-        for tool in tools if self._theme == "light" else ():  # once is enough
+        schemas = {tool.name: schema_error(tool.input_schema) for tool in tools}
+        bad = {name: why for name, why in schemas.items() if why is not None}
+        bad |= bridge.left_out
+        self._note(tools=tuple(tool.name for tool in tools), bad_schemas=tuple(bad.items()))
+        for tool in tools if self._found.theme == "light" else ():  # once is enough
             arguments = unfitting_arguments(tool.input_schema)
             if arguments is None:
                 continue
             try:
                 await bridge.call_tool(tool.name, arguments, timeout=5)
             except ProtocolError as error:
-                self._faults.append((tool.name, error.code))
+                self._note(tool_faults=(*self._found.tool_faults, (tool.name, error.code)))
             except TransomError:
                 pass  # it failed in another way; only JSON-RPC errors are looked for
 
@@ -174,11 +168,8 @@ class _Rendering:
             for directive, address in self._watch.blocked
             if directive not in ("declared", MISSING)
         ]
-        return ViewObservation(
-            uri=self._resource.uri,
-            waited=WAIT,
-            theme=self._theme,
-            initialized=self._initialized,
+        return replace(
+            self._found,
             late_handler=any(LATE_HANDLER.search(text) for _, text in self._watch.lines),
             uncaught=(
                 *(text for text in uncaught if text not in dict(denied).values()),
@@ -188,11 +179,6 @@ class _Rendering:
             blocked=tuple(dict.fromkeys(blocked)),
             requests=tuple(dict.fromkeys(map(_origin, self._watch.requests))),
             calls=tuple(self._calls),
-            declared_tools=self._declared,
-            tools=self._tools,
-            list_fault=self._list_fault,
-            tool_faults=tuple(self._faults),
-            bad_schemas=tuple(self._bad_schemas.items()),
             denied_failures=tuple(denied),
             cors_refusals=tuple(sorted(_origin(url) for url in refused)),
         )

@@ -20,7 +20,7 @@ from transom.check.rules import RULES, SECTIONS
 SHOWN_PER_RULE = 5
 _STYLES = {"error": "bold red", "warn": "yellow", "info": "cyan"}
 _OPTIONS = {"call": "--call", "text_call": "--call", "browser": "--browser"}
-_NAMES = {"error": ("error", "errors"), "warn": ("warning", "warnings"), "info": ("note", "notes")}
+_NAMES = {"error": "error", "warn": "warning", "info": "note"}
 
 
 def print_report(console: Console, report: Report, *, show_all: bool = False) -> None:
@@ -83,7 +83,7 @@ def explanation(rule: Rule) -> RenderableType:
 def _heading(report: Report) -> list[Text]:
     seen = ""
     if report.failure is None or report.tools:
-        seen = f"{_count(report.tools, 'tool', 'tools')} · {_count(report.views, 'View', 'Views')}"
+        seen = f"{_count(report.tools, 'tool')} · {_count(report.views, 'View')}"
     parts = [part for part in (report.server, seen) if part]
     heading = Text.assemble(("transom check ", "bold"), (report.target, "bold cyan"))
     return [heading, Text(" · ".join(parts), style="dim")] if parts else [heading]
@@ -101,7 +101,7 @@ def _table(findings: Sequence[Finding], *, show_all: bool, plain: bool) -> Table
         last, group = severity, list(same)
         shown = group if show_all else group[:SHOWN_PER_RULE]
         # A rule with several findings is named once.
-        named = (Text(_NAMES[severity][0], _STYLES[severity]), _link(rule))
+        named = (Text(_NAMES[severity], _STYLES[severity]), _link(rule))
         for finding in shown:
             message = Text(finding.message) if plain else _marked(finding.message)
             if finding is shown[-1] and len(shown) < len(group):
@@ -126,13 +126,13 @@ def _link(rule_id: str) -> Text:
 
 def _summary(report: Report) -> RenderableType:
     counts = [
-        Text(_count(count, *_NAMES[severity]), _STYLES[severity] if count else "dim")
+        Text(_count(count, _NAMES[severity]), _STYLES[severity] if count else "dim")
         for severity, count in msgspec.structs.asdict(report.summary).items()
     ]
     line = Text(" · ").join(counts)
     if not report.findings and report.checked:
         line = Text("No findings.", style="bold green")
-    checked = Text(f"{_count(len(report.checked), 'rule', 'rules')} checked", style="dim")
+    checked = Text(f"{_count(len(report.checked), 'rule')} checked", style="dim")
     if report.skipped:
         checked.append(f", {len(report.skipped)} skipped:")
     lines: list[RenderableType] = [line, checked]
@@ -144,5 +144,5 @@ def _summary(report: Report) -> RenderableType:
     return Group(*lines)
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"

@@ -23,6 +23,7 @@ from transom.check.schemas import schema_error
 from transom.cli import print_failure, run_async
 from transom.cli.target import read_call, read_object, read_target
 from transom.connections.targets import Target, identity_of
+from transom.dev.describing import wire_result, wire_tool
 from transom.dev.files import find_in_files, watch_files
 from transom.dev.starting import DevTarget, ServerStarter
 from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, act_request, is_ref
@@ -530,7 +531,7 @@ class OpenCommand:
         if view.app is not None:
             app = {"name": view.app.name, "version": view.app.version}
         shown = ToolResult(content=[]) if result is None else result
-        self._event("opened", view=view.id, app=app, result=_plain(shown))
+        self._event("opened", view=view.id, app=app, result=wire_result(shown))
 
     def _reopened(self, view: View) -> None:
         """The page was reloaded."""
@@ -557,14 +558,14 @@ class OpenCommand:
             self._event("call", tool=tool, error={"code": code, "message": text})
             return
         self.failed = self.failed or result.is_error
-        self._event("call", tool=tool, result=_plain(result))
+        self._event("call", tool=tool, result=wire_result(result))
 
     async def _use(self, step: Step) -> None:
         """Look at the View's page, or act on it, as a model does."""
         view_id = "" if self._view is None else self._view.id
         result = await self._host.answer(step.tool, {"view_id": view_id, **step.arguments})
         self.failed = self.failed or result.is_error
-        self._event(step.event, **step.arguments, result=_plain(result))
+        self._event(step.event, **step.arguments, result=wire_result(result))
 
     async def _refresh_tools(self) -> None:
         await self._host.list_tools()
@@ -574,7 +575,7 @@ class OpenCommand:
         view = self._view
         if view is not None and view.takes_calls and view.tools != self._shown_tools:
             self._shown_tools = view.tools
-            self._event("tools", view=view.id, tools=[_plain(tool) for tool in view.tools])
+            self._event("tools", view=view.id, tools=[wire_tool(tool) for tool in view.tools])
 
     # --- what goes wrong beside the steps ----------------------------------------------------
 
@@ -620,8 +621,3 @@ def report_violation(on_event: Callable[[Event], object], violation: Violation) 
     details = msgspec.structs.asdict(violation)
     del details["client"]  # there is one Host, and it works for no client
     on_event({"event": "violation", **details})
-
-
-def _plain(value: ToolResult | Tool) -> dict[str, Any]:
-    encoded = value.to_wire() if isinstance(value, ToolResult) else msgspec.json.encode(value)
-    return msgspec.json.decode(encoded)

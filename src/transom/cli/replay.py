@@ -21,9 +21,7 @@ def run(options: ReplayOptions) -> int:
     replay = Replay(options.record, options.leg, name=options.name, ignore=options.ignore)
     found = run_async(_replay(replay, options))
     for difference in found:
-        text = str(difference)
-        if options.json:
-            text = visible_json(difference)
+        text = visible_json(difference) if options.json else str(difference)
         sys.stdout.write(f"{text}\n")
     if not options.json:
         count = len(replay.messages)
