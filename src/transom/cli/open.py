@@ -221,9 +221,8 @@ def run(options: OpenOptions) -> int:
                     watched=target.folder if options.watch else None,
                 )
             )
-    except (TransomError, OSError) as error:
-        _print_trouble(_reason(options.target, error))
-        return 2
+    except NotConnected as error:
+        raise TransomError(_reason(options.target, error)) from error
     except KeyboardInterrupt:
         # A View that was to stay until now has stayed: how its calls went is what counts.
         if command is None or (options.headless and not options.watch) or not command.opened:
@@ -264,11 +263,10 @@ def _make_command(
     return OpenCommand(
         renderer,
         on_event,
-        on_trouble=_print_trouble,
+        on_trouble=partial(print_failure, "open"),
         before=before,
         timeout=timeout,
         patient=not options.headless or options.timeout is not None,
-        page_of=lambda view_id: _page_of(renderer, view_id),
         folder=target.folder,
         traffic=recorder,
     )
@@ -280,11 +278,6 @@ async def _show_page(renderer: BrowserRenderer, timeout: float | None) -> None:
         await renderer.show_page(timeout=timeout)
     except TransomError as error:
         raise TransomError(f"{error}. Open it in a browser, or add --headless") from None
-
-
-def _page_of(renderer: HeadlessRenderer | BrowserRenderer, view_id: str) -> str:
-    mounted = renderer.stage.mounted(renderer.key_of(view_id))
-    return "" if mounted is None else mounted.resource.html
 
 
 async def _open_page(url: str) -> None:
@@ -299,10 +292,6 @@ async def _open_page(url: str) -> None:
 def _print_json(event: Event) -> None:
     sys.stdout.write(json.dumps(event) + "\n")
     sys.stdout.flush()
-
-
-def _print_trouble(text: str) -> None:
-    print_failure("open", text)
 
 
 # --- what was given --------------------------------------------------------------------------
@@ -359,8 +348,8 @@ class OpenCommand:
 
     `on_trouble` gets what went wrong beside the steps. `before` is awaited before the tool is
     called. The server's start, the View's opening and each call have `timeout` seconds, a page that
-    failed and may still connect only for a `patient` user. `page_of` has the page of a View, by its
-    id, `folder` the files that it was written in; `traffic` gets every message.
+    failed and may still connect only for a `patient` user. `folder` has the files that pages were
+    written in; `traffic` gets every message.
     """
 
     def __init__(
@@ -368,11 +357,10 @@ class OpenCommand:
         renderer: Renderer,
         on_event: Callable[[Event], object],
         *,
-        on_trouble: Callable[[str], object] = lambda _: None,
+        on_trouble: Callable[[str], object] = ignore,
         before: Callable[[], Awaitable[object]] | None = None,
         timeout: float = _TIMEOUT,
         patient: bool = False,
-        page_of: Callable[[str], str] = lambda _: "",
         folder: Path | None = None,
         traffic: TrafficListener | None = None,
     ) -> None:
@@ -390,7 +378,6 @@ class OpenCommand:
         self._before = before
         self._timeout = timeout
         self._patient = patient
-        self._page_of = page_of
         self._folder = folder
         self._view: View | None = None
         self._shown_tools: list[Tool] | None = None
@@ -584,10 +571,16 @@ class OpenCommand:
             return
         details: Event = msgspec.to_builtins(problem)
         if problem.is_in_page and problem.line is not None:
-            given = self._page_of(view.id), problem.line, problem.column or 1
+            given = self._page(view.id), problem.line, problem.column or 1
             if (found := find_in_files(*given, self._folder)) is not None:
                 details |= msgspec.to_builtins(found)
         self._event("problem", view=view.id, **details)
+
+    def _page(self, view_id: str) -> str:
+        renderer, mounted = self._host.renderer, None
+        if isinstance(renderer, HeadlessRenderer | BrowserRenderer):
+            mounted = renderer.stage.mounted(renderer.key_of(view_id))
+        return "" if mounted is None else mounted.resource.html
 
     def _on_error(self, error: BaseException) -> None:
         if isinstance(error, PeerError):
