@@ -20,7 +20,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from enum import Enum, auto
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
@@ -84,7 +84,7 @@ class ConnectionState(Enum):
     """This side closed it, for good."""
 
 
-class ServerListener(Protocol):
+class ServerListener:
     """What a connection asks of its owner, and notifies it of. Derive from it for its defaults."""
 
     @property
@@ -130,10 +130,6 @@ class ServerListener(Protocol):
         return None
 
 
-class _NoListener(ServerListener):
-    """The owner does not listen."""
-
-
 class ServerConnection(CachingServer):
     """A connection to a server. It implements `Server`.
 
@@ -166,7 +162,7 @@ class ServerConnection(CachingServer):
         self.protocol_version: str | None = None
         """The version that `negotiate` agreed on."""
         self._connect = connect
-        self._listener = _NoListener() if listener is None else listener
+        self._listener = ServerListener() if listener is None else listener
         self._reconnect = reconnect
         self._hung_after = hung_after
         self._traffic = traffic
