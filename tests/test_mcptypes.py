@@ -130,9 +130,3 @@ def capabilities(settings: object) -> dict[str, object]:
 )
 def test_only_the_view_type_in_mime_types_counts_as_support(client: object, supported: bool):
     assert mcptypes.supports_views(client) is supported  # type: ignore[arg-type]
-
-
-def test_our_clients_advertise_the_view_type():
-    extension = mcptypes.ui_extension()
-    assert extension.identifier == "io.modelcontextprotocol/ui"
-    assert extension.settings() == {"mimeTypes": ["text/html;profile=mcp-app"]}

@@ -14,7 +14,6 @@ from typing import Any, Final, cast, get_args
 import mcp.types as mcp
 import msgspec
 import pydantic
-from mcp.client.extension import ClientExtension, advertise
 from mcp.shared.exceptions import MCPError
 
 from transom.errors import ProtocolError
@@ -26,11 +25,6 @@ from transom.types import ContentBlock, EmbeddedResource, ResourceContents, Tool
 _MODELS: Final[dict[type, Any]] = {
     kind: getattr(mcp, kind.__name__) for kind in get_args(ContentBlock)
 }
-
-
-def ui_extension() -> ClientExtension:
-    """What a client passes in `mcp.Client(extensions=[...])` to say that it shows Views."""
-    return advertise(UI_EXTENSION, {"mimeTypes": [VIEW_MIME_TYPE]})
 
 
 def supports_views(capabilities: mcp.ClientCapabilities | Mapping[str, Any] | None) -> bool:

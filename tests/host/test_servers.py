@@ -16,10 +16,10 @@ from mcp.server.mcpserver import Context, MCPServer
 
 from tests.host.bare_view import begun
 from tests.host.shop import URI, editor, hosting, shop, tool_names
+from tests.server.clients import SHOWS_VIEWS, advertised
 from transom import Host, InProcessRenderer, Policy
 from transom.connections.spawn import Process, spawn
 from transom.errors import ConnectionClosed, NotConnected, ProtocolError, RequestTimeout, UsageError
-from transom.mcptypes import ui_extension
 from transom.server.views import Views
 from transom.serving import listen
 
@@ -109,7 +109,7 @@ async def test_a_url_is_connected_over_http():
 
 
 async def test_a_connected_client_is_used_and_stays_its_owners():
-    async with Client(shop(), extensions=[ui_extension()]) as client:
+    async with Client(shop(), extensions=advertised(SHOWS_VIEWS)) as client:
         async with Host(renderer=renderer(), policy=Policy.trusting()) as host:
             await host.add_server("orders", client)
             await uses(host)
