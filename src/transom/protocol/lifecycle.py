@@ -17,7 +17,7 @@ from __future__ import annotations
 from enum import Enum
 
 from transom.errors import OutOfOrder
-from transom.protocol.methods import HOST, VIEW, Sender
+from transom.protocol.methods import METHODS, Sender
 
 
 class LifecycleState(Enum):
@@ -79,7 +79,7 @@ class Lifecycle:
         """Whether `sender` may send `method` now."""
         if self.state is LifecycleState.CLOSED:
             raise OutOfOrder(f"{method}: the conversation is closed")
-        row = (VIEW if sender == "view" else HOST).get(method)
+        row = METHODS.get((sender, method))
         early = row is not None and row.early
         if sender == "host" and not early:
             if self.state in (LifecycleState.CREATED, LifecycleState.INITIALIZING):
