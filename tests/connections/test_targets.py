@@ -129,6 +129,12 @@ async def test_what_is_no_server_is_refused_with_a_list_of_what_is(target: Any):
         await connect(target)
 
 
+@pytest.mark.parametrize("target", ["http://[::1", "http://[zz]/mcp", "https:///mcp", "it's"])
+async def test_a_string_that_is_no_url_of_a_server_is_refused(target: str):
+    with pytest.raises(UsageError, match="is not an http or https URL"):
+        await connect(target)
+
+
 async def test_a_command_given_as_a_string_is_refused_with_the_list_it_should_be():
     with pytest.raises(UsageError, match=r"\['python', 'my server.py'\]"):
         await connect("python 'my server.py'")

@@ -14,7 +14,7 @@ from transom.cli import run_async
 from transom.cli.options import LoginCommandOptions, LogoutOptions
 from transom.connections.oauth_client import OAuthClient
 from transom.connections.targets import RemoteServer, Target
-from transom.connections.urls import server_of
+from transom.connections.urls import is_http_url, server_of
 from transom.errors import TransomError, UsageError
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -35,7 +35,7 @@ def run(options: LoginCommandOptions | LogoutOptions) -> int:
 
 
 def _checked(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
+    if not is_http_url(url):
         raise UsageError(f"{url} is not a URL that begins with http:// or https://")
     return url
 

@@ -21,19 +21,15 @@ _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
 
 def parse_target(text: str) -> list[str] | str:
     """The command that starts the server, or its URL; a UsageError says what was tried."""
-    from urllib.parse import urlsplit
-
     text = text.strip()
     if not text:
         raise UsageError(
             "no server is named: give a Python file, module:server, a URL or a command"
         )
     if text.startswith(("http://", "https://")):
-        try:
-            host = urlsplit(text).hostname
-        except ValueError:
-            host = None
-        if not host:
+        from transom.connections.urls import is_http_url
+
+        if not is_http_url(text):
             raise UsageError(f"{text} is not a URL: it names no host")
         return text
     if found := _FILE.fullmatch(text):

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeGuard, cast
@@ -18,7 +19,7 @@ from transom.connections.connection import Connect, ServerConnection, ServerList
 from transom.connections.oauth_client import OAuthClient
 from transom.connections.process import MAX_LINE, ServerProcess
 from transom.connections.upstream import Server
-from transom.connections.urls import server_of
+from transom.connections.urls import is_http_url, server_of
 from transom.errors import NotConnected, UsageError
 from transom.traffic import TrafficListener
 
@@ -154,10 +155,12 @@ def way_to(
     """A function that connects to a target."""
     if isinstance(target, str | RemoteServer):
         remote = RemoteServer(target) if isinstance(target, str) else target
-        if not remote.url.startswith(("http://", "https://")):
+        if not is_http_url(remote.url):
+            words = ["python", "server.py"]
+            with suppress(ValueError):
+                words = shlex.split(remote.url) or words
             raise UsageError(
-                f"{remote.url!r} is not an http or https URL; a command is a list, as in "
-                f"{shlex.split(remote.url) or ['python', 'server.py']}"
+                f"{remote.url!r} is not an http or https URL; a command is a list, as in {words}"
             )
         return lambda: reach_remote(remote, max_bytes=max_bytes)
     if isinstance(target, ServerOpener):

@@ -1,8 +1,16 @@
-"""How the URL of a server is shown."""
+"""The URL of a server: whether it is one, and how it is shown."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from urllib.parse import urlsplit, urlunsplit
+
+
+def is_http_url(text: str) -> bool:
+    """Whether it is an http or https URL that names a host."""
+    with suppress(ValueError):
+        return text.startswith(("http://", "https://")) and bool(urlsplit(text).hostname)
+    return False
 
 
 def server_of(url: str) -> str:
