@@ -18,7 +18,6 @@ from transom.check.causes import Cause
 from transom.check.doctor import Diagnosis
 from transom.check.facts import TrialCall
 from transom.cli import parse_target
-from transom.connections.in_memory import connect_in_memory
 from transom.connections.targets import ServerOpener, way_to
 from transom.dev.session import DevSession, DevTarget
 from transom.errors import NotConnected, TransomError
@@ -448,7 +447,7 @@ async def test_a_port_that_is_taken_is_said_and_the_server_of_a_url_tried_again(
         tried += 1
         if tried == 1:
             raise NotConnected("127.0.0.1:8000 answers, but not as an MCP server")
-        return await connect_in_memory(server)
+        return await way_to(server)()
 
     async with developed(ServerOpener(connect, "url")) as author:
         failed = await author.server("failed")

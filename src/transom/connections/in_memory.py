@@ -21,7 +21,8 @@ _LEAVES_WITHIN = 2.0
 _CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
-def _lowlevel(server: object) -> Server[Any] | None:
+def lowlevel_server(server: object) -> Server[Any] | None:
+    """The low-level server of an `MCPServer` or a `FastMCP`; None: it is no server object."""
     # Both wrap a low-level server in an attribute that is not public.
     inner = getattr(server, "_lowlevel_server", None) or getattr(server, "_mcp_server", None)
     for candidate in (server, inner):
@@ -30,21 +31,13 @@ def _lowlevel(server: object) -> Server[Any] | None:
     return None
 
 
-def is_server_object(value: object) -> bool:
-    """Whether it is an `MCPServer`, a low-level `Server` or a `FastMCP`."""
-    return _lowlevel(value) is not None
-
-
-async def connect_in_memory(server: object) -> InMemoryChannel:
+async def connect_in_memory(server: Server[Any]) -> InMemoryChannel:
     """Run a server object for one client."""
-    lowlevel = _lowlevel(server)
-    if lowlevel is None:
-        raise TypeError(f"{type(server).__name__} is not an MCPServer, FastMCP or Server")
     stack = AsyncExitStack()
     ours, theirs = await stack.enter_async_context(create_client_server_memory_streams())
     running = asyncio.create_task(
-        lowlevel.run(*theirs, lowlevel.create_initialization_options()),
-        name=f"transom-server-{lowlevel.name}",
+        server.run(*theirs, server.create_initialization_options()),
+        name=f"transom-server-{server.name}",
     )
     return InMemoryChannel(ours, theirs[1], running, stack)
 
@@ -89,8 +82,6 @@ class InMemoryChannel:
             item = await self._read.receive()
         except _CLOSED:
             raise ChannelClosed("the server closed the connection") from None
-        if isinstance(item, Exception):
-            return str(item)[:200].encode()  # what is no message is handed on as such
         return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
     async def aclose(self) -> None:

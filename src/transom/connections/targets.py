@@ -174,8 +174,8 @@ def way_to(
         )
     if "mcp.server" in sys.modules:
         in_memory = import_module("transom.connections.in_memory")
-        if in_memory.is_server_object(target):
-            return lambda: in_memory.connect_in_memory(target)
+        if (server := in_memory.lowlevel_server(target)) is not None:
+            return lambda: in_memory.connect_in_memory(server)
     raise UsageError(
         f"{type(target).__name__} is not a server: give a command as a list, a URL, an MCPServer "
         "or FastMCP object, a connected client or a Server"
