@@ -147,10 +147,7 @@ class Background:
             self.cancel()
 
     def _others(self) -> list[asyncio.Future[Any]]:
-        try:
-            current = asyncio.current_task()
-        except RuntimeError:  # called from outside of an event loop
-            current = None
+        current = asyncio.current_task()
         return [task for task in self._tasks if task is not current]
 
 

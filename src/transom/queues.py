@@ -371,10 +371,7 @@ class IncomingRequests:
             outcome = self._failure(error)
         else:
             outcome = bytes(answer.result())
-        try:
-            self._answer(id, outcome)
-        except Exception as error:  # noqa: BLE001 - it would end the other session
-            self._on_error(error)
+        self._answer(id, outcome)
 
     async def _run(self, id: RequestId, answer: Awaitable[object], generation: int) -> None:
         try:
