@@ -342,31 +342,29 @@ class _WatchedStream(httpx2.AsyncByteStream):
 
 async def _as_json_rpc(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
     """An HTTP error as JSON-RPC: the server's own error, or one made from its status."""
+    if response.status_code == HTTPStatus.NOT_FOUND:
+        return response  # the transport handles it
     is_json = response.headers.get("content-type", "").startswith("application/json")
-    plain_404 = response.status_code == HTTPStatus.NOT_FOUND  # handled by the transport
     if is_json and _is_error(await response.aread()):
         return response
     await response.aclose()
     text = f"The server answered {_status(response)}"
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         text += ": the headers do not authorize the request"
-    return _failure(request, response.status_code, text, plain=plain_404)
+    return _failure(request, response.status_code, text)
 
 
-def _failure(
-    request: httpx2.Request, status: int, text: str, *, plain: bool = False
-) -> httpx2.Response:
-    headers = {} if plain else {"content-type": "application/json"}
+def _failure(request: httpx2.Request, status: int, text: str) -> httpx2.Response:
+    headers = {"content-type": "application/json"}
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": SERVER_ERROR, "message": text}}
     return httpx2.Response(status, headers=headers, content=wire.encode(error), request=request)
 
 
 def _is_error(body: bytes) -> bool:
-    try:
+    with suppress(ValidationError):
         found = jsonrpc_message_adapter.validate_json(body, by_name=False)
-    except ValidationError:
-        return False
-    return hasattr(found, "error")
+        return isinstance(found, JSONRPCError)
+    return False
 
 
 # --- the beginning ---------------------------------------------------------------------------
