@@ -78,8 +78,7 @@ async def test_what_is_worked_on_the_parts_of_a_request_is_charged_to_its_client
     queue = ClientTurns()
     began, spent, ann = clock.now, 0.0, 0.0
     while clock.now < began + 10:
-        await queue.wait("eve")
-        next_part = queue.charging("eve", receive)
+        next_part = queue.charging(await queue.wait("eve"), receive)
         for _ in range(10):
             ann += await paused(clock, queue, "ann")  # between the parts of a large request
             await next_part()

@@ -195,8 +195,8 @@ class HttpGateway:
         try:
             if not authenticated:
                 self._check(request)
-            await self._turns.wait(client := self._client_of(request))
-            request.receive = self._turns.charging(client, request.receive)
+            share = await self._turns.wait(self._client_of(request))
+            request.receive = self._turns.charging(share, request.receive)
             if self._bus is not None:
                 await self._bus.confirm()
             if request.headers.get("mcp-protocol-version") in (None, *HANDSHAKE_VERSIONS):
@@ -414,9 +414,21 @@ class _HttpRequest:
 
     async def read(self) -> wire.Message:
         """The message in the body."""
+        parts: list[bytes] = []
+        size, more = 0, True
         try:
             async with asyncio.timeout(_BODY_WITHIN):
-                self.body = await _read_body(self.receive)
+                while more:
+                    part = await self.receive()
+                    if part["type"] != "http.request":
+                        raise HttpRefusal(400, INVALID_REQUEST, "The client went away")
+                    parts.append(part.get("body", b""))
+                    size += len(parts[-1])
+                    if size > MAX_BYTES:
+                        text = f"Message of more than {MAX_BYTES} bytes, which is the limit"
+                        raise HttpRefusal(400, INVALID_REQUEST, text)
+                    more = part.get("more_body", False)
+            self.body = b"".join(parts)
             message = wire.decode(self.body, _SIZES)
         except MessageRefused as refusal:
             raise HttpRefusal(400, refusal.code, str(refusal)) from None
@@ -462,30 +474,6 @@ class _HttpRequest:
                 await self.send({"type": "http.response.body", "body": body})
             else:
                 raise
-
-
-# --- answers ---------------------------------------------------------------------------------
-
-
-async def _read_body(receive: Receive) -> bytes:
-    """The body of a request.
-
-    Raises:
-        MessageRefused: it is too large, or the client went away.
-    """
-    parts: list[bytes] = []
-    size, more = 0, True
-    while more:
-        part = await receive()
-        if part["type"] != "http.request":
-            raise MessageRefused(INVALID_REQUEST, "The client went away")
-        parts.append(part.get("body", b""))
-        size += len(parts[-1])
-        if size > MAX_BYTES:
-            text = f"Message of more than {MAX_BYTES} bytes, which is the limit"
-            raise MessageRefused(INVALID_REQUEST, text)
-        more = part.get("more_body", False)
-    return b"".join(parts)
 
 
 # --- 2026-07-28 ------------------------------------------------------------------------------

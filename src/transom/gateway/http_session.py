@@ -111,10 +111,12 @@ class _Messages:
         self.replay_from = 0
         """The last of them that its client is known to have."""
         self._messages: deque[bytes] = deque()
+        self.closed = False
+        """Whether it gets no more messages."""
+        self.abandoned = False
+        """Whether its client has disconnected, and may come back."""
         self._bytes = 0
         self._begun = False
-        self._complete = False
-        self._abandoned = False
         self._reader: object = None
         self._changed = asyncio.Event()
 
@@ -125,36 +127,26 @@ class _Messages:
     @property
     def full(self) -> bool:
         """Whether too many messages wait."""
-        return self._crowded and not self._complete and not self._abandoned
+        return self._crowded and not self.closed and not self.abandoned
 
     @property
     def _crowded(self) -> bool:
         return len(self._messages) >= _MAX_UNSENT or self._bytes > _MAX_UNSENT_BYTES
 
     @property
-    def closed(self) -> bool:
-        """Whether it gets no more messages."""
-        return self._complete
-
-    @property
-    def abandoned(self) -> bool:
-        """Whether its client has disconnected, and may come back."""
-        return self._abandoned
-
-    @property
     def ended(self) -> bool:
         """Whether it has no message left, and gets no more."""
-        return self._complete and not self._messages
+        return self.closed and not self._messages
 
     @property
     def only_answer(self) -> bool:
         """Whether the next message is the last."""
-        return self._complete and len(self._messages) == 1
+        return self.closed and len(self._messages) == 1
 
     def put(self, data: bytes) -> None:
         """Add a message."""
-        if not self._complete:
-            while self._abandoned and self._messages and self._crowded:
+        if not self.closed:
+            while self.abandoned and self._messages and self._crowded:
                 self.take()
             self._messages.append(data)
             self._bytes += len(data)
@@ -162,13 +154,13 @@ class _Messages:
 
     def read_by(self, reader: object) -> None:
         """Send the messages to this reader, and to no other."""
-        self._reader, self._abandoned = reader, False
+        self._reader, self.abandoned = reader, False
         self._changed.set()
 
     def abandon(self, reader: object) -> None:
         """The reader is gone: messages wait for another one, and senders do not."""
-        if self._reader is reader and not self._complete:
-            self._reader, self._abandoned = None, True
+        if self._reader is reader and not self.closed:
+            self._reader, self.abandoned = None, True
             self._changed.set()
 
     def begin(self) -> None:
@@ -178,7 +170,7 @@ class _Messages:
 
     def close(self) -> None:
         """Accept no more messages."""
-        self._complete = True
+        self.closed = True
         self._changed.set()
 
     async def wait_room(self) -> None:
@@ -189,14 +181,14 @@ class _Messages:
 
     async def wait_ready(self, reader: object = None) -> bool:
         """Wait for a message, or for the end; whether they are still for this reader."""
-        while not self._messages and not self._complete and self._reader is reader:
+        while not self._messages and not self.closed and self._reader is reader:
             self._changed.clear()
             await self._changed.wait()
         return self._reader is reader
 
     async def wait_begun(self) -> None:
         """The same, unless it takes too long."""
-        while not self._messages and not self._complete and not self._begun:
+        while not self._messages and not self.closed and not self._begun:
             self._changed.clear()
             await self._changed.wait()
 
@@ -220,6 +212,7 @@ class HttpClient:
         self._idle = idle
         self._idle_timer: asyncio.TimerHandle | None = None
         self._open = 0
+        self._headers: dict[str, str] = {}  # of every response
         self._incoming = _Messages()
         self._in_flight: dict[wire.RequestId, _Messages] = {}
 
@@ -258,9 +251,6 @@ class HttpClient:
 
     # --- HTTP --------------------------------------------------------------------------------
 
-    def _headers(self) -> dict[str, str]:
-        return {}
-
     async def _respond(
         self, id: wire.RequestId, stream: _Messages, body: bytes, receive: Receive, send: Send
     ) -> None:
@@ -281,7 +271,7 @@ class HttpClient:
             await self._pass_on(body)
             await stream.wait_begun()
             if stream.only_answer:
-                headers = {**self._headers(), "content-type": "application/json"}
+                headers = {**self._headers, "content-type": "application/json"}
                 await Response(stream.take(), stream.status, headers)(_HTTP, receive, send)
             elif stream.ended:
                 raise HttpRefusal(503, SERVER_ERROR, "The gateway has ended it")
@@ -320,7 +310,7 @@ class HttpClient:
         return b""
 
     async def _send_events(self, stream: _Messages, reader: object, send: Send) -> None:
-        headers = {**self._headers(), **_EVENTS}
+        headers = {**self._headers, **_EVENTS}
         events = [(key.encode(), value.encode()) for key, value in headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": events})
         first = self._first_events(stream)
@@ -452,6 +442,7 @@ class HttpSession(HttpClient):
     def __init__(self, name: str, idle: float) -> None:
         super().__init__(name, idle)
         self.id = secrets.token_hex(16)
+        self._headers = {SESSION_HEADER: self.id}
         self.introduced = False
         """Whether its `initialize` was answered with a result."""
         self._initialize: wire.RequestId | None = None
@@ -466,9 +457,6 @@ class HttpSession(HttpClient):
         if self._listening is not None:
             self._listening.close()
 
-    def _headers(self) -> dict[str, str]:
-        return {SESSION_HEADER: self.id}
-
     async def post(self, message: wire.Message, body: bytes, receive: Receive, send: Send) -> None:
         """Answer a POST with one message of the client's."""
         if isinstance(message, wire.Request):
@@ -477,7 +465,7 @@ class HttpSession(HttpClient):
         if isinstance(message, wire.Notification) and message.method == "notifications/cancelled":
             self._cancel(member(message.params, "requestId"))
         await self._pass_on(body)
-        await Response(None, 202, self._headers())(_HTTP, receive, send)
+        await Response(None, 202, self._headers)(_HTTP, receive, send)
 
     async def _answer(
         self, request: wire.Request, body: bytes, receive: Receive, send: Send

@@ -58,7 +58,7 @@ class MergedLists:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor: there is one page only")
         try:
             if only is None:
-                listed = await self._list_all(request.method, key)
+                listed = await self._members.list_all(request.method, key)
                 return request.era.own_result(b"{}"), listed, True
             result = await self._members.forward(request, only)
         except ProtocolError as error:
@@ -70,9 +70,6 @@ class MergedLists:
         except msgspec.DecodeError:
             return result, None, True
         return result, [(only, entries)], member(result, "nextCursor") is None
-
-    async def _list_all(self, method: str, key: str) -> Listed:
-        return await self._members.list_all(method, key, method.partition("/")[0])
 
     async def tools(self, request: ClientRequest) -> bytes:
         """Answer `tools/list`."""
@@ -177,8 +174,7 @@ class MergedLists:
 
     async def find_tool(self, name: str) -> tuple[Member, str] | None:
         """The server that has a tool, and its own name for it; None if there is none."""
-        found = await _find(self._tools, name, self._tools_relisting)
-        return None if found is None else (self._members[found[0]], found[1])
+        return await self._find(self._tools, name, self._tools_relisting)
 
     async def find_prompt(self, name: str) -> tuple[Member, str]:
         """The same for a prompt.
@@ -186,17 +182,25 @@ class MergedLists:
         Raises:
             ProtocolError: there is none.
         """
-        found = await _find(self._prompts, name, self._prompts_relisting)
+        found = await self._find(self._prompts, name, self._prompts_relisting)
         if found is None:
             raise self._members.unknown("prompt", name)
-        return self._members[found[0]], found[1]
+        return found
+
+    async def _find(
+        self, names: Names, shown: str, relisting: Relisting
+    ) -> tuple[Member, str] | None:
+        """The server of a name, and its own name for it; lists again before it returns None."""
+        if (found := names.meant(shown)) is None and await relisting.search_again():
+            found = names.meant(shown)
+        return None if found is None else (self._members[found[0]], found[1])
 
     async def relist_tools(self) -> None:
         """List the tools of all servers again."""
-        self._merge_tools(await self._list_all("tools/list", "tools"), whole=True)
+        self._merge_tools(await self._members.list_all("tools/list", "tools"), whole=True)
 
     async def _relist_prompts(self) -> None:
-        self._merge_prompts(await self._list_all("prompts/list", "prompts"))
+        self._merge_prompts(await self._members.list_all("prompts/list", "prompts"))
 
     async def relist_resources(self) -> None:
         """List the resources and templates of all servers again."""
@@ -205,7 +209,7 @@ class MergedLists:
             ("resources/templates/list", "resourceTemplates", self._merge_templates),
         ):
             with suppress(TransomError):  # a server may have only one of them
-                merge(await self._list_all(method, key))
+                merge(await self._members.list_all(method, key))
 
 
 def has_invalid_headers(tool: Raw) -> bool:
@@ -219,13 +223,6 @@ def has_invalid_headers(tool: Raw) -> bool:
         return find_invalid_x_mcp_header(member(tool, "inputSchema")) is not None
     except RecursionError:  # too deep to be read
         return True
-
-
-async def _find(names: Names, shown: str, relisting: Relisting) -> tuple[str, str] | None:
-    """The server of a name, and its own name for it; lists again before it returns None."""
-    if (found := names.meant(shown)) is None and await relisting.search_again():
-        found = names.meant(shown)
-    return found
 
 
 def _by(entries: Sequence[Raw], key: str) -> dict[str, Raw]:

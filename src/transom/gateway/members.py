@@ -453,11 +453,9 @@ class Members:
 
     # --- asking several ----------------------------------------------------------------------
 
-    async def list_all(
-        self, method: str, key: str, capability: str
-    ) -> list[tuple[Member, list[Raw]]]:
+    async def list_all(self, method: str, key: str) -> list[tuple[Member, list[Raw]]]:
         """All pages of a list, of each server that has it. Those that fail are left out."""
-        able = self.able(capability)
+        able = self.able(method.partition("/")[0])
         found = await asyncio.gather(*(self._list(each, method, key) for each in able))
         failed = [each for each in found if isinstance(each, TransomError)]
         if failed and len(failed) == len(able):

@@ -92,14 +92,13 @@ class Stream:
         """A server has acknowledged it, and said what it will notify of."""
         if self._early is None:
             return  # the server was restarted; the client already has its acknowledgement
-        self._wanted = True
         self._acknowledgement = {**members(params), **self._acknowledgement}
         honoured = members(members(params).get("notifications"))
         uris = [*_uris(self._honoured), *_uris(honoured)]
         self._honoured = {**honoured, **self._honoured}
         if _URIS in self._honoured:
             self._honoured[_URIS] = Raw(wire.encode(list(dict.fromkeys(uris))))
-        self._no_longer_wait_for(server)
+        self.settle(server)
 
     def acknowledge_for(self, server: str, uris: list[str], *, prompts: bool) -> None:
         """The same for a server without streams that sends notifications."""
@@ -110,22 +109,12 @@ class Stream:
             honoured[_URIS] = uris
         self.acknowledge(server, wire.raw({"notifications": honoured}))
 
-    def skip(self, server: str) -> None:
-        """A server has no streams, or is not running: the gateway still serves the stream."""
-        self._wanted = True
-        self._no_longer_wait_for(server)
+    def settle(self, server: str, *, refused: bool = False) -> None:
+        """Do not wait for a server, which has answered or is not running; or has no streams.
 
-    def refuse(self, server: str) -> None:
-        """A server has refused it."""
-        self._no_longer_wait_for(server)
-
-    def stop_waiting(self) -> None:
-        """Acknowledge it without the servers that have not answered, if at least one has."""
-        self._wanted = self._wanted or bool(self._waiting)
-        self._waiting.clear()
-        self._no_longer_wait_for("")
-
-    def _no_longer_wait_for(self, server: str) -> None:
+        The gateway serves the stream unless all of them have refused it.
+        """
+        self._wanted = self._wanted or not refused
         self._waiting.discard(server)
         if self._waiting or not self._wanted or self._early is None:
             return
@@ -140,6 +129,11 @@ class Stream:
         self.notify(_ACKNOWLEDGED, {**self._acknowledgement, "notifications": wire.raw(honoured)})
         for method, params in early:
             self._notify(method, params)
+
+    def settle_all(self) -> None:
+        """Acknowledge it without the servers that have not answered."""
+        for server in list(self._waiting):
+            self.settle(server)
 
     # --- notifying ---------------------------------------------------------------------------
 
@@ -226,7 +220,7 @@ class Subscriptions:
         try:
             if self._members.only is None:
                 await asyncio.wait(listening, timeout=_ACKNOWLEDGED_WITHIN)
-                stream.stop_waiting()
+                stream.settle_all()
             await asyncio.wait(listening)
             ends = [each.result() for each in listening]
             if None in ends:  # a server has no streams, but the gateway serves this one
@@ -256,20 +250,20 @@ class Subscriptions:
         while True:
             connection = server.connection
             if not connection.up:
-                stream.skip(server.name)
+                stream.settle(server.name)
                 await connection.wait_up(None)
             if server.era is not None and not server.era.has_streams:
                 await self._subscribe_for(server, stream)
             try:
                 return bytes(await connection.listen(stream.server_params, handle))
             except ConnectionClosed:
-                stream.skip(server.name)
+                stream.settle(server.name)
                 await asyncio.sleep(0)
             except ProtocolError as error:
                 if error.code == METHOD_NOT_FOUND:
-                    stream.skip(server.name)
+                    stream.settle(server.name)
                     return None
-                stream.refuse(server.name)
+                stream.settle(server.name, refused=True)
                 return error
 
     async def _subscribe_for(self, server: Member, stream: Stream) -> None:

@@ -31,8 +31,8 @@ class ClientTurns:
         self._working_for: FairShare | None = None
         self._worked = thread_time()
 
-    async def wait(self, client: str) -> None:
-        """Wait until a request of this client may be read."""
+    async def wait(self, client: str) -> FairShare:
+        """Wait until a request of this client may be read; returns what it may take."""
         share = self._shares.get(client) or FairShare(_SHARE, client, self._active)
         self._shares[client] = share
         self._charge(share)
@@ -41,10 +41,10 @@ class ClientTurns:
             async with share.queue:
                 await asyncio.sleep(share.debt)
                 self._charge(share)
+        return share
 
-    def charging(self, client: str, receive: Receive) -> Receive:
+    def charging(self, share: FairShare, receive: Receive) -> Receive:
         """Have what is worked after each part of a request charged to its client, as it is read."""
-        share = self._shares.get(client) or FairShare(_SHARE)
 
         async def receive_charged() -> Message:
             part = await receive()
