@@ -281,6 +281,16 @@ async def test_one_stream_is_fed_by_every_server_and_acknowledged_once():
             assert cancelled["params"]["requestId"] == asked["id"]
 
 
+async def test_a_server_that_acknowledges_resources_that_are_none_does_not_hold_up_a_stream():
+    one = streaming("one", honours={"resourceSubscriptions": [["a"], {"b": 1}, 5, "a://1"]})
+    two = streaming("two", honours={"resourceSubscriptions": ["b://1"]})
+    wanted = {"resourceSubscriptions": ["a://1", "b://1"]}
+    async with asyncio.timeout(5), gateway(one, two, greet=False) as client:
+        await client.result("server/discover", stamped())
+        _, _, honoured = await opened(client, wanted)
+        assert honoured == wanted
+
+
 async def test_nothing_comes_on_a_stream_before_it_is_acknowledged():
     one, two = streaming("one"), streaming("two")
     acknowledge = two.by_message.pop("subscriptions/listen")

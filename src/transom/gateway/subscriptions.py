@@ -23,7 +23,7 @@ from transom.errors import METHOD_NOT_FOUND, ConnectionClosed, ProtocolError, Tr
 from transom.gateway.client import Client, Notify
 from transom.gateway.eras import ERAS, ClientRequest, Era
 from transom.gateway.members import Member, Members
-from transom.json_values import as_object, member, members
+from transom.json_values import as_list, as_object, member, members
 from transom.protocol import wire
 
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
@@ -294,5 +294,5 @@ class Subscriptions:
 
 
 def _uris(notifications: Mapping[str, Raw]) -> list[str]:
-    found: object = member(wire.encode(notifications), _URIS)
-    return found if isinstance(found, list) else []  # pyright: ignore[reportUnknownVariableType]
+    found = as_list(member(notifications.get(_URIS)))
+    return [uri for uri in found if isinstance(uri, str)]
