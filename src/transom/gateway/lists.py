@@ -60,7 +60,7 @@ class MergedLists:
             if only is None:
                 listed = await self._members.list_all(request.method, key)
                 return request.era.own_result(b"{}"), listed, True
-            result = await self._members.forward(request, only)
+            result = await only.forward(request)
         except ProtocolError as error:
             if error.code != METHOD_NOT_FOUND or not optional:
                 raise

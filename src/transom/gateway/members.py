@@ -225,6 +225,16 @@ class Member(ServerListener):
         if not connection.writable:
             await connection.wait_writable()
 
+    async def forward(self, request: ClientRequest) -> bytes:
+        """Forward a request of the client's, and what the server sends of progress back.
+
+        It is sent without waiting if the server is running, and has read earlier messages.
+        """
+        request.servers.add(self.name)
+        await self.ready()
+        relay = self._members.client.progress_relay(request)
+        return await self.translator.forward(request, relay)
+
 
 class Members:
     """All servers of a proxy, in the order of the configuration."""
@@ -345,23 +355,27 @@ class Members:
 
     # --- introducing -------------------------------------------------------------------------
 
-    async def introduce_all(self) -> list[Member]:
-        """Introduce the client to all servers; returns those that can be used."""
-        self._begin_introducing()
-        await self._until(self._all_settled, _ALL_WITHIN)
-        await self._until(lambda: self.present or self._all_settled(), _ONE_WITHIN)
-        self._introducing = False
-        if not self.present:
-            raise ProtocolError(SERVER_ERROR, f"No server can be used: {self._failures()}")
-        return self.present
+    async def introduce_all(self, params: bytes | None = None) -> None:
+        """Introduce the client to all servers, and wait for them, but not long.
 
-    def _begin_introducing(self) -> None:
+        Args:
+            params: the params of the client's own introduction, for the only server.
+        """
+        if self.only is not None:
+            await self.only.ready()
+            await self._introduce(self.only, params)
+            return
         self._introducing = True
         for each in self._all:
             each.introduction = None
             if each.connection.up:
                 each.failure = None
                 self._background.start(self._introduce_running(each))
+        await self._until(self._all_settled, _ALL_WITHIN)
+        await self._until(lambda: self.present or self._all_settled(), _ONE_WITHIN)
+        self._introducing = False
+        if not self.present:
+            raise ProtocolError(SERVER_ERROR, f"No server can be used: {self._failures()}")
 
     def _all_settled(self) -> bool:
         return all(each.settled for each in self._all)
@@ -377,7 +391,7 @@ class Members:
         """Introduce the client to a running server. One that refuses is restarted."""
         try:
             async with asyncio.timeout(_INTRODUCED_WITHIN):
-                await self.introduce(member)
+                await self._introduce(member)
         except (ProtocolError, InvalidResult, TimeoutError) as error:
             reason = str(error) or f"it did not answer within {_INTRODUCED_WITHIN:g} s"
             self._failed(member, reason)
@@ -388,7 +402,7 @@ class Members:
         if member.present and not self._introducing:
             self.listener.on_server_came(member)
 
-    async def introduce(self, member: Member, params: Raw | bytes | None = None) -> None:
+    async def _introduce(self, member: Member, params: bytes | None = None) -> None:
         """Introduce the client to a server: in the client's version, or else in the server's.
 
         Args:
@@ -404,7 +418,7 @@ class Members:
             return
         first = introductions[0][0]
         if params is not None:
-            introductions[0] = (first, bytes(params))
+            introductions[0] = (first, params)
 
         def check(method: str, answer: bytes) -> None:
             # With a single server, its answer goes to the client unchecked.
@@ -442,7 +456,7 @@ class Members:
         identity = self.client.identity
         eras = (identity.era, member.era)
         if self.only is None or any(each is not None and each.introduces_once for each in eras):
-            await self.introduce(member)
+            await self._introduce(member)
         # If it refuses some of it now, it can still be used.
         if identity.log_level is not None and (member is self.only or member.can("logging")):
             with suppress(ProtocolError):
@@ -478,16 +492,6 @@ class Members:
         _log.warning("Server %s is left out of %s: %s", member.name, method, error)
         return error
 
-    async def forward(self, request: ClientRequest, member: Member) -> bytes:
-        """Forward a request of the client's to a server, and what it sends of progress back.
-
-        It is sent without waiting if the server is running, and has read earlier messages.
-        """
-        request.servers.add(member.name)
-        await member.ready()
-        relay = self.client.progress_relay(request)
-        return await member.translator.forward(request, relay)
-
     async def first(
         self,
         candidates: Iterable[Member],
@@ -504,7 +508,7 @@ class Members:
         refusal: ProtocolError | None = None
         for each in candidates:
             try:
-                return each, await self.forward(request, each)
+                return each, await each.forward(request)
             except ProtocolError as error:
                 if only is not None and error.code != only:
                     raise

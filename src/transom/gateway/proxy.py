@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -208,17 +208,12 @@ class Proxy:
         """Wait until the client was introduced to the servers."""
         if not self._client.identity.known:
             raise ProtocolError(INVALID_REQUEST, "The first request must be initialize")
-        introducing, only = self._introducing, self._members.only
-        if introducing is None or (only is not None and introducing.done()):
+        introducing = self._introducing
+        if introducing is None or (self._members.only is not None and introducing.done()):
             # Any request may be the first, if it says who its client is.
-            work = self._members.introduce_all() if only is None else self._introduce_only(only)
-            introducing = self._introducing = shared_task(work)
+            introducing = self._introducing = shared_task(self._members.introduce_all())
         if not introducing.done():
             await asyncio.wait([introducing])  # if it fails, each request fails by itself
-
-    async def _introduce_only(self, only: Member, params: bytes | None = None) -> None:
-        await only.ready()
-        await self._members.introduce(only, params)
 
     # --- from servers ------------------------------------------------------------------------
 
@@ -283,56 +278,49 @@ class Proxy:
 
     async def _initialize(self, request: ClientRequest) -> bytes:
         requested = str(member_of(request.members.get("protocolVersion")))
-        only = self._members.only
-        if only is not None:
-            await self._introduce(self._introduce_only(only))
-            return self._answer_of(only, request.method, requested)
-        await self._introduce(self._members.introduce_all())
-        return self._merged_answers(request.method, requested)
+        await self._introduce()
+        return self._introduction(request.method, requested)
 
     async def _discover(self, request: ClientRequest) -> bytes:
         only = self._members.only
         unknown = request.era.introduction != request.method
         if only is not None and (unknown or only.era is request.era):
-            answer = await self._members.forward(request, only)
+            answer = await only.forward(request)
             return with_own_capabilities(STATELESS.introduced(answer, only.name, ""))
-        if only is not None:
-            if only.era is None:
-                await self._introduce(self._introduce_only(only, request.params))
-            return self._answer_of(only, request.method)
         if unknown:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found: server/discover")
-        await self._introduced()
-        return self._merged_answers(request.method)
+        if only is None:
+            await self._introduced()
+        elif only.era is None:
+            await self._introduce(request.params)
+        return self._introduction(request.method)
 
-    async def _introduce(self, work: Coroutine[Any, Any, object]) -> None:
-        self._introducing = shared_task(work)
+    async def _introduce(self, params: bytes | None = None) -> None:
+        self._introducing = shared_task(self._members.introduce_all(params))
         await asyncio.shield(self._introducing)
 
-    @staticmethod
-    def _answer_of(only: Member, method: str, requested: str = "") -> bytes:
-        era = INTRODUCTIONS[method]
-        return with_own_capabilities(
-            era.introduced(only.introduction or b"{}", only.name, requested)
-        )
-
-    def _merged_answers(self, method: str, requested: str = "") -> bytes:
+    def _introduction(self, method: str, requested: str = "") -> bytes:
+        """The servers' answer to an introduction that they have had."""
+        era, only = INTRODUCTIONS[method], self._members.only
+        if only is not None:
+            answer = era.introduced(only.introduction or b"{}", only.name, requested)
+            return with_own_capabilities(answer)
         present = self._members.present
         answers = {each.name: each.introduction for each in present if each.introduction}
         if not answers:
             raise ProtocolError(SERVER_ERROR, "No server can be used")
         missing = len(present) < len(list(self._members))
-        return merge_introductions(INTRODUCTIONS[method], answers, requested, missing=missing)
+        return merge_introductions(era, answers, requested, missing=missing)
 
     async def _ping(self, request: ClientRequest) -> bytes:
         only = self._members.only
-        return b"{}" if only is None else await self._members.forward(request, only)
+        return b"{}" if only is None else await only.forward(request)
 
     async def _set_level(self, request: ClientRequest) -> bytes:
         if request.params is not None:
             self._client.identity.log_level = request.params
         able = self._members.able("logging")
-        sending = (self._members.forward(request, each) for each in able)
+        sending = (each.forward(request) for each in able)
         answers = await asyncio.gather(*sending, return_exceptions=True)
         results = [answer for answer in answers if isinstance(answer, bytes)]
         errors = [answer for answer in answers if isinstance(answer, BaseException)]
@@ -383,7 +371,7 @@ class Proxy:
             self._check_call(call, tool)
 
         async def forward() -> bytes:
-            result = await self._members.forward(call, server)
+            result = await server.forward(call)
             if (id := task_id_in(result)) is not None:
                 self._remember_task(server, id, call.replaced(task=None))
             return result
@@ -399,7 +387,7 @@ class Proxy:
             return await self._members.forward_any(request)
         server, own = await self._lists.find_prompt(name)
         asked = request if own == name else request.replaced(name=own)
-        return await self._members.forward(asked, server)
+        return await server.forward(asked)
 
     async def _complete(self, request: ClientRequest) -> bytes:
         ref = request.members.get("ref")
@@ -410,7 +398,7 @@ class Proxy:
         ):
             server, own = await self._lists.find_prompt(name)
             asked = request.replaced(ref=Raw(renamed(ref, name, own)))
-            return await self._members.forward(asked, server)
+            return await server.forward(asked)
         if kind == "ref/resource" and (uri := self._text(member_of(ref, "uri"), "uri")) is not None:
             only = self._members.only
             candidates = self._members.candidates(uri)
@@ -461,7 +449,7 @@ class Proxy:
             return b"{}"
         for each in self._members:
             if each.subscriptions.pop(uri, None) is not None:
-                return await self._members.forward(request, each)
+                return await each.forward(request)
         return (await self._forward_to_owner(request, uri))[1]
 
     async def _forward_to_owner(self, request: ClientRequest, uri: str) -> tuple[Member, bytes]:
@@ -494,7 +482,7 @@ class Proxy:
             if not able:  # then the only tasks that a client knows of are those of Views
                 return await self._views.tasks.answer(request)
             return await self._members.forward_any(request, able, only=None)
-        answer = await self._members.forward(request, task.server)
+        answer = await task.server.forward(request)
         if task.call is None or task.opens is None:
             return answer
         era = task.call.era
