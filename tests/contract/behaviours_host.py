@@ -161,7 +161,7 @@ FACTS = [
     ),
     # B7 Tool data notifications
     Fact("B-044", "match", ORDER),
-    Fact("B-045", "exceed", ORDER, "enforced by the lifecycle table, before anything is sent"),
+    Fact("B-045", "exceed", ORDER, "enforced by a table, before anything is sent"),
     Fact("B-046", "match", BRIDGE + "a_cancellation_may_have_a_reason"),
     # B8 Host context
     Fact("B-047", "match", DIFF),

@@ -17,7 +17,6 @@ from transom.errors import (
     ProtocolError,
     RequestCancelled,
     RequestTimeout,
-    TooManyRequests,
     UsageError,
 )
 from transom.protocol.lifecycle import LifecycleState
@@ -285,15 +284,24 @@ async def test_requests_made_before_initialized_wait_for_it():
         assert {method for method, _ in view.requests} == {"tools/call", "tools/list", "ping"}
 
 
-async def test_no_more_than_so_many_notices_wait_for_a_view():
-    async with joined(limits=Limits(max_queued=1)) as (bridge, view, _):
-        await bridge.send_tool_input_partial({})
-        with pytest.raises(TooManyRequests, match="1 notifications are already waiting"):
-            await bridge.send_tool_input({})
+async def test_no_more_than_so_many_notices_of_a_view_wait_for_a_slow_handler():
+    logged: asyncio.Queue[int] = asyncio.Queue()
+    go_on = asyncio.Event()
+
+    async def slow(entry: Any) -> None:
+        logged.put_nowait(entry.data)
+        await go_on.wait()
+
+    async with joined(limits=Limits(max_queued=2)) as (bridge, view, errors):
+        bridge.on_log = slow
         await view.be_ready()
-        await view.told("tool-input-partial")
-        await bridge.send_tool_input({"late": True})
-        assert await view.told("tool-input") == {"arguments": {"late": True}}
+        for n in range(5):
+            await view.tell("notifications/message", {"level": "info", "data": n})
+            if n == 0:
+                assert await logged.get() == 0
+        await errors.one_with("PeerError: 2 notifications wait already; one was dropped")
+        go_on.set()
+        assert [await logged.get() for _ in range(2)] == [1, 2]
 
 
 async def test_a_view_that_never_initialises_is_a_timeout_that_says_so():

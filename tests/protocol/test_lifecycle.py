@@ -3,14 +3,13 @@
 import pytest
 
 from transom.errors import OutOfOrder
-from transom.protocol.lifecycle import Delivery, Lifecycle, LifecycleState
+from transom.protocol.lifecycle import Lifecycle, LifecycleState
 from transom.protocol.methods import METHODS, Sender
 
 CREATED, INITIALIZING, READY, TEARING_DOWN, CLOSED = LifecycleState
 PARTIAL = "ui/notifications/tool-input-partial"
 INPUT = "ui/notifications/tool-input"
 RESULT = "ui/notifications/tool-result"
-CANCELLED = "ui/notifications/tool-cancelled"
 INITIALIZED = "ui/notifications/initialized"
 TEARDOWN = "ui/resource-teardown"
 
@@ -22,24 +21,23 @@ HOST_ANY_TIME = {
 }
 
 
-def conversation(state: LifecycleState = READY, delivery: Delivery = Delivery.NOTHING) -> Lifecycle:
+def conversation(state: LifecycleState) -> Lifecycle:
     lifecycle = Lifecycle()
     lifecycle.state = state
-    lifecycle.delivery = delivery
     return lifecycle
 
 
 def allowed(lifecycle: Lifecycle, sender: Sender, method: str) -> bool:
-    before = (lifecycle.state, lifecycle.delivery)
+    before = lifecycle.state
     try:
         lifecycle.check(sender, method)
     except OutOfOrder as error:
         assert method in str(error)
         with pytest.raises(OutOfOrder):
             lifecycle.record(sender, method)
-        assert (lifecycle.state, lifecycle.delivery) == before, "a refused step changes nothing"
+        assert lifecycle.state is before, "a refused step changes nothing"
         return False
-    assert (lifecycle.state, lifecycle.delivery) == before, "looking changes nothing"
+    assert lifecycle.state is before, "looking changes nothing"
     return True
 
 
@@ -77,9 +75,8 @@ def test_no_other_step_moves_it(state: LifecycleState, sender: Sender, method: s
 @pytest.mark.parametrize("method", [name for sender, name in METHODS if sender == "host"])
 @pytest.mark.parametrize("state", LifecycleState)
 def test_the_host_speaks_only_to_a_view_that_is_ready(state: LifecycleState, method: str):
-    after_input = Delivery.INPUT if method == RESULT else Delivery.NOTHING
     expected = state is READY or (method in HOST_ANY_TIME and state is not CLOSED)
-    assert allowed(conversation(state, after_input), "host", method) == expected
+    assert allowed(conversation(state), "host", method) == expected
 
 
 @pytest.mark.parametrize("method", [name for sender, name in METHODS if sender == "view"])
@@ -110,43 +107,6 @@ def test_it_is_ready_only_between_initialized_and_teardown():
     assert [state for state in LifecycleState if conversation(state).ready] == [READY]
 
 
-# --- the tool's data -------------------------------------------------------------------------
-
-DELIVERIES: dict[Delivery, dict[str, Delivery]] = {
-    Delivery.NOTHING: {
-        PARTIAL: Delivery.PARTIAL,
-        INPUT: Delivery.INPUT,
-        CANCELLED: Delivery.DONE,
-    },
-    Delivery.PARTIAL: {
-        PARTIAL: Delivery.PARTIAL,
-        INPUT: Delivery.INPUT,
-        CANCELLED: Delivery.DONE,
-    },
-    Delivery.INPUT: {RESULT: Delivery.DONE, CANCELLED: Delivery.DONE},
-    Delivery.DONE: {},
-}
-
-
-@pytest.mark.parametrize("delivery", Delivery)
-@pytest.mark.parametrize("method", [PARTIAL, INPUT, RESULT, CANCELLED])
-def test_the_tools_data_goes_out_in_one_order(delivery: Delivery, method: str):
-    lifecycle = conversation(READY, delivery)
-    expected = DELIVERIES[delivery].get(method)
-    assert allowed(lifecycle, "host", method) == (expected is not None)
-    if expected is not None:
-        lifecycle.record("host", method)
-        assert lifecycle.delivery is expected
-
-
-@pytest.mark.parametrize("delivery", Delivery)
-def test_a_view_cannot_move_the_delivery(delivery: Delivery):
-    lifecycle = conversation(READY, delivery)
-    for method in (PARTIAL, INPUT, RESULT, CANCELLED):
-        lifecycle.record("view", method)
-    assert lifecycle.delivery is delivery
-
-
 def test_a_whole_conversation_from_the_first_word_to_the_last():
     lifecycle = Lifecycle()
     for sender, method in [
@@ -163,13 +123,4 @@ def test_a_whole_conversation_from_the_first_word_to_the_last():
         ("host", "notifications/cancelled"),
     ]:
         lifecycle.record(sender, method)
-    assert (lifecycle.state, lifecycle.delivery) == (TEARING_DOWN, Delivery.DONE)
-
-
-def test_initialising_again_does_not_deliver_the_tools_data_again():
-    lifecycle = conversation(READY, Delivery.INPUT)
-    lifecycle.record("view", "ui/initialize")
-    assert not allowed(lifecycle, "host", RESULT)
-    lifecycle.record("view", INITIALIZED)
-    assert not allowed(lifecycle, "host", INPUT)
-    assert allowed(lifecycle, "host", RESULT)
+    assert lifecycle.state is TEARING_DOWN

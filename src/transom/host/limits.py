@@ -53,7 +53,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_requests: int = 256
     """Requests of one View that are being worked on."""
     max_queued: int = 256
-    """Messages queued for a View until it is initialised."""
+    """Notifications of one View that wait for the host's handlers."""
     max_snapshot_bytes: int = 8192
     """What a look at a View's page returns; the rest is counted."""
     drive_timeout: float = 15.0

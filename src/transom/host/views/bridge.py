@@ -2,7 +2,7 @@
 
 1. Nothing is sent before the View says that it is initialised. Notifications that a host sends
    earlier are queued in order, and requests wait.
-2. The tool's data goes to the View in the order of the lifecycle table, or not at all.
+2. The tool's data goes to the View in its order (`tool_data.py`), or not at all.
 3. The View is not trusted: what it lists, answers and requests is checked and capped (`Limits`).
 4. `teardown` always completes.
 """
@@ -258,9 +258,7 @@ class Bridge(CallsTools):
                 first_id=1,  # a View of ext-apps 1.x cannot cancel number 0
             ),
         )
-        self._tool_data = ToolData(
-            self._lifecycle, self._session.notify_soon, max_queued=self.limits.max_queued
-        )
+        self._tool_data = ToolData(self._lifecycle, self._session.notify_soon)
         self._server = _view_server(upstream)
         self._requests = ViewRequests(
             self._slots,

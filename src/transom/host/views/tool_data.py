@@ -1,19 +1,21 @@
 """The data of the call that a View shows: its input, then its result or a cancellation.
 
-1. Its order is that of the lifecycle table, checked when a part is given, sent or not.
-2. Parts for a View that is not initialised yet are queued. A View that initialises again, because
+1. There is one order: any number of partial inputs, the input once, then the result or the
+   cancellation, once. It is checked when a part is given, sent or not.
+2. A View that is used for another call gets that one's data in the same order.
+3. A View that is not initialised yet gets the parts when it is. One that initialises again, because
    its page was reloaded, gets the input and the outcome again.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
-from transom.errors import OutOfOrder, TooManyRequests
+from transom.errors import OutOfOrder
 from transom.protocol import wire
-from transom.protocol.lifecycle import DELIVERY, Delivery, Lifecycle, LifecycleState
+from transom.protocol.lifecycle import Lifecycle, LifecycleState
 from transom.protocol.messages import ToolCancelledParams
 
 INPUT = "ui/notifications/tool-input"
@@ -22,66 +24,74 @@ RESULT = "ui/notifications/tool-result"
 CANCELLED = "ui/notifications/tool-cancelled"
 
 
+class Delivery(Enum):
+    """How much of a call's data the View has been given."""
+
+    NOTHING = "nothing"
+    PARTIAL = "partial input"
+    INPUT = "input"
+    DONE = "result or cancellation"
+
+
+_ORDER: dict[tuple[Delivery, str], Delivery] = {
+    (Delivery.NOTHING, PARTIAL_INPUT): Delivery.PARTIAL,
+    (Delivery.PARTIAL, PARTIAL_INPUT): Delivery.PARTIAL,
+    (Delivery.NOTHING, INPUT): Delivery.INPUT,
+    (Delivery.PARTIAL, INPUT): Delivery.INPUT,
+    (Delivery.INPUT, RESULT): Delivery.DONE,
+    (Delivery.NOTHING, CANCELLED): Delivery.DONE,
+    (Delivery.PARTIAL, CANCELLED): Delivery.DONE,
+    (Delivery.INPUT, CANCELLED): Delivery.DONE,
+}
+
+
 class ToolData:
     """Sends one View the data of the call it shows. `send` sends it a notification."""
 
-    def __init__(
-        self, lifecycle: Lifecycle, send: Callable[[str, bytes], object], *, max_queued: int
-    ) -> None:
+    def __init__(self, lifecycle: Lifecycle, send: Callable[[str, bytes], object]) -> None:
         self._lifecycle = lifecycle
         self._send = send
-        self._max_queued = max_queued
-        self._queued: deque[tuple[str, bytes]] = deque()
-        self._sent: list[tuple[str, bytes]] = []  # the input and the outcome
+        self._given = Delivery.NOTHING
+        self._parts: list[tuple[str, bytes]] = []  # for a View that initialises, the first time too
 
     def deliver(self, method: str, params: bytes) -> None:
-        """Send a part, or queue it until the View is initialised.
+        """Send a part, or keep it until the View is initialised.
 
         Raises:
             OutOfOrder: it is not the turn of this part, or the View is being torn down.
-            TooManyRequests: too many parts wait.
         """
-        lifecycle = self._lifecycle
-        if lifecycle.state in (LifecycleState.READY, LifecycleState.TEARING_DOWN):
-            lifecycle.record("host", method)
-            if method != PARTIAL_INPUT:
-                self._sent.append((method, params))
-            self._send(method, params)
-            return
-        step = DELIVERY.get((lifecycle.delivery, method))
+        early = self._lifecycle.state in (LifecycleState.CREATED, LifecycleState.INITIALIZING)
+        if not early:
+            self._lifecycle.check("host", method)
+        step = _ORDER.get((self._given, method))
         if step is None:
-            raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
-        if method == PARTIAL_INPUT and self._queued and self._queued[-1][0] == PARTIAL_INPUT:
-            self._queued.pop()  # this one has all of it
-        if len(self._queued) >= self._max_queued:
-            raise TooManyRequests(
-                f"{method}: {self._max_queued} notifications are already waiting for the View"
-            )
-        lifecycle.delivery = step
-        self._queued.append((method, params))
+            raise OutOfOrder(f"{method}: not after {self._given.value}")
+        self._given = step
+        if method == PARTIAL_INPUT:
+            self._parts.clear()  # this one has all of it
+        if early or method != PARTIAL_INPUT:
+            self._parts.append((method, params))
+        if not early:
+            self._send(method, params)
 
     def begin_call(self, arguments: Mapping[str, Any] | None) -> None:
         """Another call's data follows; a View that waits for the last one's gets a cancellation."""
-        lifecycle = self._lifecycle
-        if lifecycle.state is LifecycleState.TEARING_DOWN:
+        if self._lifecycle.state is LifecycleState.TEARING_DOWN:
             raise OutOfOrder("begin_call: the View is being torn down")
-        waits = lifecycle.delivery in (Delivery.PARTIAL, Delivery.INPUT)
-        if waits and lifecycle.ready:
+        if self._lifecycle.ready and self._given in (Delivery.PARTIAL, Delivery.INPUT):
             reason = ToolCancelledParams("It is used for another call")
             self.deliver(CANCELLED, wire.encode(reason))
-        lifecycle.begin_call()
+        self._given = Delivery.NOTHING
         self.clear()
         if arguments is not None:
             self.deliver(INPUT, wire.encode({"arguments": dict(arguments)}))
 
     def take_due(self) -> list[tuple[str, bytes]]:
-        """What a View that has just initialised gets: what was sent before, then what waits."""
-        due = [*self._sent, *self._queued]
-        self._sent = [part for part in due if part[0] != PARTIAL_INPUT]
-        self._queued.clear()
+        """What a View that has just initialised gets."""
+        due = self._parts
+        self._parts = [part for part in due if part[0] != PARTIAL_INPUT]
         return due
 
     def clear(self) -> None:
         """Forget all parts."""
-        self._queued.clear()
-        self._sent.clear()
+        self._parts.clear()
