@@ -50,9 +50,9 @@ if TYPE_CHECKING:
         Renderer,
         TakesScreenshots,
     )
+    from transom.host.views.shown_calls import ViewOrigin
     from transom.host.views.ui_resource import UIResource
     from transom.host.views.view import View
-    from transom.host.views.view_origin import ViewOrigin
     from transom.host.views.view_server import ViewServer
     from transom.host.views.view_settings import Opening, Reuse
     from transom.protocol.lifecycle import LifecycleState
@@ -143,7 +143,7 @@ __getattr__, __dir__ = load_on_use(
         ".views.ui_resource": "UIResource",
         ".views.model_context": "ModelContext",
         ".views.view": "View",
-        ".views.view_origin": "ViewOrigin",
+        ".views.shown_calls": "ViewOrigin",
         ".views.view_server": "ViewServer",
         ".views.view_settings": "Opening Reuse",
         "transom.protocol.lifecycle": "LifecycleState",

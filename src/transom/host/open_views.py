@@ -26,9 +26,9 @@ from transom.host.views.bridge import set_context_while_open
 from transom.host.views.liveness import BUSY, GONE, LIVE, ViewState
 from transom.host.views.renderers import Renderer
 from transom.host.views.settling import wait_settled
+from transom.host.views.shown_calls import ViewOrigin
 from transom.host.views.ui_resource import view_uri
 from transom.host.views.view import View, ViewEnvironment
-from transom.host.views.view_origin import ViewOrigin
 from transom.recent import Recent
 from transom.types import Task, Tool, ToolResult
 

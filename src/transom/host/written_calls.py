@@ -17,8 +17,8 @@ from pydantic_core import from_json
 from transom.background import Background, Debounced
 from transom.errors import OutOfOrder, TransomError
 from transom.host.open_views import USABLE, OpenViews
+from transom.host.views.shown_calls import ViewOrigin
 from transom.host.views.view import View
-from transom.host.views.view_origin import ViewOrigin
 from transom.json_values import as_object
 from transom.types import Tool
 

@@ -6,11 +6,35 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from transom.errors import NotConnected, OutOfOrder
 from transom.host.views.bridge import Bridge
-from transom.host.views.view_origin import ViewOrigin
 from transom.json_values import members
 from transom.protocol.messages import ToolOutcome, result_json
+from transom.types import Tool
+
+
+class ViewOrigin(msgspec.Struct, eq=False):
+    """The call that a View shows: all that is needed to reopen it."""
+
+    server: str
+    uri: str
+    tool: Tool
+    arguments: dict[str, Any]
+    complete: bool = True
+    """False: the arguments are still being written, and these are those so far."""
+    result: bytes | None = None
+    """The call's result as JSON, once there is one."""
+    cancelled: str | None = None
+    """Why there will be no result."""
+    reused: bool = False
+    """Whether the View was open before."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the call has a result, or will have none."""
+        return self.result is not None or self.cancelled is not None
 
 
 class ShownCalls:

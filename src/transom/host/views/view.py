@@ -58,11 +58,10 @@ from transom.host.views.liveness import BUSY, GONE, LIVE, Liveness, ViewState
 from transom.host.views.model_context import ModelContext, read_context
 from transom.host.views.opening_failures import PAGE_FAILED, why_not_opened
 from transom.host.views.renderers import NoPlace, Renderer, TakesScreenshots, turn_of
-from transom.host.views.shown_calls import ShownCalls
+from transom.host.views.shown_calls import ShownCalls, ViewOrigin
 from transom.host.views.tasks import TaskServers, owned_task
 from transom.host.views.ui_resource import load_ui_resource
 from transom.host.views.view_context import SharedContext
-from transom.host.views.view_origin import ViewOrigin
 from transom.host.views.view_server import ViewServer
 from transom.host.views.view_tools import KnownTools, describe_left_out
 from transom.json_values import clean
