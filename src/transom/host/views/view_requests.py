@@ -30,7 +30,7 @@ from transom.protocol import messages as m
 from transom.protocol import wire
 from transom.protocol.messages import object_json, result_json
 from transom.protocol.methods import VIEW, Method
-from transom.types import AppCapabilities, EmbeddedResource, HostContext
+from transom.types import AppCapabilities, EmbeddedResource, HostCapabilities, HostContext
 
 _HANDLERS = {
     "ui/open-link": "on_open_link",
@@ -47,36 +47,21 @@ _HANDLERS = {
     "transom/request-pin": "on_request_pin",
 }
 
-
+_WIRE_NAMES = {each.name: each.encode_name for each in msgspec.structs.fields(HostCapabilities)}
 CAPABILITY_OF = {
-    "ui/open-link": "openLinks",
-    "ui/download-file": "downloadFile",
-    "ui/message": "message",
-    "ui/update-model-context": "updateModelContext",
-    "sampling/createMessage": "sampling",
-    "tools/call": "serverTools",
-    "tools/list": "serverTools",
-    "resources/read": "serverResources",
-    "resources/list": "serverResources",
-    "resources/templates/list": "serverResources",
+    name: _WIRE_NAMES[row.needs] for name, row in VIEW.items() if row.is_request and row.needs
 }
 """The capability of its host that a View needs for a request."""
 
-# Capabilities that need a handler, and those that need a handler or the server.
-_BY_HANDLER = {
-    "on_open_link": "openLinks",
-    "on_download_file": "downloadFile",
-    "on_log": "logging",
-    "on_update_model_context": "updateModelContext",
-    "on_message": "message",
-    "on_create_message": "sampling",
+# Capabilities that the server may have in place of a handler, by the request that shows it.
+_OF_SERVER = {"serverTools": "tools/call", "serverResources": "resources/read"}
+# Capabilities that need a handler, and Transom's own experimental ones.
+_BY_HANDLER = {"on_log": "logging"} | {
+    _HANDLERS[method]: capability
+    for method, capability in CAPABILITY_OF.items()
+    if method in _HANDLERS and capability not in _OF_SERVER
 }
-# Transom's own experimental capabilities.
 _OURS = {"on_request_pin": m.PIN, "on_problem": m.PROBLEMS}
-_BY_SERVER = {
-    "serverTools": ("on_call_tool", "tools/call", "tools"),
-    "serverResources": ("on_read_resource", "resources/read", "resources"),
-}
 
 
 class ViewRequests:
@@ -123,9 +108,10 @@ class ViewRequests:
         for handler, capability in _BY_HANDLER.items():
             if handlers.get(handler):
                 found[capability] = {}
-        for capability, (handler, method, kind) in _BY_SERVER.items():
-            if server.serves(method) or handlers.get(handler):
-                found[capability] = {"listChanged": True} if server.announces(kind) else {}
+        for capability, method in _OF_SERVER.items():
+            if server.serves(method) or handlers.get(_HANDLERS[method]):
+                announces = server.announces(method.partition("/")[0])
+                found[capability] = {"listChanged": True} if announces else {}
         if self._offers is not None:
             found = {name: value for name, value in found.items() if name in self._offers}
         ours: dict[str, Any] = {key: {} for handler, key in _OURS.items() if handlers.get(handler)}
