@@ -209,7 +209,7 @@ class ToolExecution(Wire, frozen=True):
     task_support: Literal["forbidden", "optional", "required"] | None = None
 
 
-class Tool(Wire, frozen=True):
+class Tool(Wire, frozen=True, weakref=True):
     """A tool's definition, as it is listed."""
 
     name: str

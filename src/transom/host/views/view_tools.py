@@ -51,16 +51,12 @@ class _ToolPage(msgspec.Struct, rename="camel"):
 _decode_tool = msgspec.json.Decoder(Tool).decode
 
 
-class _Definition(msgspec.Struct, frozen=True, weakref=True):
-    """A decoded definition, cached as long as some View lists it."""
-
-    data: bytes
-    tool: Tool
-
-
 @lru_cache(maxsize=16)
-def _shared_definitions(*limits: int) -> WeakValueDictionary[bytes, _Definition]:
-    """The cache of all Views' definitions that were read with these limits, by their bytes."""
+def _shared_tools(*limits: int) -> WeakValueDictionary[bytes, Tool]:
+    """The tools of all Views that were read with these limits, by the bytes of their definitions.
+
+    Each as long as some View lists it.
+    """
     del limits
     return WeakValueDictionary()
 
@@ -72,7 +68,6 @@ class ToolListing(msgspec.Struct):
     left_out: dict[str, str] = {}
     disabled: dict[str, DisabledTool] = {}
     lazy: bool = False
-    known: dict[bytes, _Definition] = {}
     number: int = 0
 
     def leave_out(self, name: str, reason: str) -> None:
@@ -95,16 +90,15 @@ def _name_in(data: bytes) -> str | None:
 
 
 class ToolDefinitions:
-    """Reads definitions within the limits, and caches the last ones by their bytes."""
+    """Reads definitions within the limits."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._last: tuple[bytes, ToolListing] | None = None  # by the digest of its only page
-        self._known: dict[bytes, _Definition] = {}
-        self.shared = _shared_definitions(
+        self.shared = _shared_tools(
             limits.max_definition_bytes, limits.max_schema_depth, limits.max_description
         )
-        """The definitions of all Views with these limits."""
+        """The tools of all Views with these limits."""
 
     async def list_all(self, request: Callable[[bytes], Awaitable[Raw]]) -> ToolListing:
         """List, page by page, but no more pages or tools than the limits allow.
@@ -137,7 +131,6 @@ class ToolDefinitions:
                 break
         if pages.failure is not None:
             listing.leave_out("", f"the View's list {pages.failure}")
-        self._known = listing.known
         only_page = pages.cursor is None and pages.failure is None
         self._last = (digest, listing) if only_page else None
         return listing
@@ -150,19 +143,17 @@ class ToolDefinitions:
                 return len(page.tools) - index
             listing.number += 1
             data = bytes(raw)
-            known = self._known.get(data) or self.shared.get(data)
-            if known is None:
+            tool = self.shared.get(data)
+            if tool is None:
                 tool = self._read(listing, data)
                 if tool is None:
                     continue
-                known = self.shared[data] = _Definition(data, tool)
-            name = known.tool.name
-            if name in listing.tools:
-                listing.leave_out(name, "listed twice; the first counts")
+                self.shared[data] = tool
+            if tool.name in listing.tools:
+                listing.leave_out(tool.name, "listed twice; the first counts")
                 continue
-            listing.lazy = listing.lazy or known.tool.lazy
-            listing.known[known.data] = known
-            listing.tools[name] = known.tool
+            listing.lazy = listing.lazy or tool.lazy
+            listing.tools[tool.name] = tool
         return 0
 
     def _read(self, listing: ToolListing, data: bytes) -> Tool | None:
