@@ -480,11 +480,13 @@ class NotificationQueue:
             return None
 
     def close(self) -> None:
-        """Drop the queued ones."""
+        """Drop the queued ones, and cancel the running one unless it is what closes this."""
         self._closed = True
         for work in self._queued:
             abandon(work)
         self._queued.clear()
+        if self.task is not None and self.task is not asyncio.current_task():
+            self.task.cancel()
 
     async def _run_all(self) -> None:
         try:

@@ -221,8 +221,8 @@ class Session:
             entry.end(ConnectionClosed(text))
         self._slots.close()
         current = asyncio.current_task()
-        for task in (*self._incoming.handlers.values(), self._notifications.task):
-            if task is not None and task is not current:
+        for task in self._incoming.handlers.values():
+            if task is not current:
                 task.cancel()
         self.background.cancel()
         self._done.set_result(reason)

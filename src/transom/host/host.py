@@ -22,7 +22,7 @@ import msgspec
 from transom.background import Background, Debounced, logs_errors
 from transom.connections.targets import Target
 from transom.connections.upstream import Server
-from transom.drive.tools import ActCall, Drive, LookCall, read_call
+from transom.drive.tools import Drive, read_call
 from transom.errors import (
     INVALID_PARAMS,
     ConnectionClosed,
@@ -100,7 +100,6 @@ class AttachesToHost(Protocol):
 
     def attach_host(self, host: Host) -> None:
         """Called before it shows the first View of `host`."""
-        ...
 
 
 class Host(ToolHost):
@@ -405,7 +404,9 @@ class Host(ToolHost):
                     wanted = read_call(name, given)
                 except ProtocolError as error:  # a model has to read it
                     return ToolResult(content=[TextContent(str(error))], is_error=True)
-                return await self._use_page(wanted, call.call_id)
+                view = self.view(wanted.view_id)
+                await view.refreshed()
+                return await self._driven.use(view, wanted, call.call_id)
             if name == LIST_VIEW_TOOLS:
                 return await self._list_view_tools(IndirectCall.read(name, given).view_id)
         view, call.name, call.arguments = self._view_tool(entry, call.arguments)
@@ -435,12 +436,6 @@ class Host(ToolHost):
         """Whether the model may use an open View by its page, with `look_at_view`."""
         view = self._views.get(view_id)
         return view is not None and self._driven.may_use(view)
-
-    async def _use_page(self, call: LookCall | ActCall, call_id: str | None) -> ToolResult:
-        """Look at a View, or act on it, unless it has tools that are to be called instead."""
-        view = self.view(call.view_id)
-        await view.refreshed()
-        return await self._driven.use(view, call, call_id)
 
     async def approval_needed(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str

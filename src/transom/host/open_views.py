@@ -137,7 +137,8 @@ class OpenViews(Mapping[str, View]):
         return self._in_order().items()
 
     def _in_order(self) -> dict[str, View]:
-        return {view.id: view for view in sorted(self._open.values(), key=_last_used)}
+        views = sorted(self._open.values(), key=lambda view: view.last_used)
+        return {view.id: view for view in views}
 
     def _new_id(self, call: ViewOrigin) -> str:
         """An id that no View of this host had, and no server has."""
@@ -396,7 +397,3 @@ class OpenViews(Mapping[str, View]):
         except Refused as refusal:
             view.begin_opening(refusal)
         return view
-
-
-def _last_used(view: View) -> float:
-    return view.last_used

@@ -33,7 +33,6 @@ class ToolHost(CallsTools):
     @abstractmethod
     async def list_tools(self) -> ToolList:
         """The tools a model may call right now."""
-        ...
 
     async def tools_for(self, api: ModelApi) -> list[dict[str, Any]]:
         """The same, in the shape that an API takes.
@@ -49,19 +48,16 @@ class ToolHost(CallsTools):
     @abstractmethod
     def model_context(self) -> list[ModelContext]:
         """The last context that each open View sent for the model, the oldest first."""
-        ...
 
     @abstractmethod
     async def approval_needed(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
     ) -> ApprovalRequest | None:
         """What to ask the user before a call, if anything."""
-        ...
 
     @abstractmethod
     async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
         """Store the user's decision."""
-        ...
 
     @abstractmethod
     def stream_arguments(self, name: str, text: str, *, call_id: str) -> None:
@@ -77,7 +73,6 @@ class ToolHost(CallsTools):
             text: the next piece of the JSON text of the arguments.
             call_id: the agent's name for this call, as in `call_tool`.
         """
-        ...
 
     def call_tool(
         self,
@@ -155,4 +150,3 @@ class ToolHost(CallsTools):
     @abstractmethod
     async def request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
         """Send a request about a task to the View or the server that has it."""
-        ...

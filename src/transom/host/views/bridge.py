@@ -429,16 +429,12 @@ class Bridge(CallsTools):
         return await self._session.wait_closed()
 
     def _ended(self, reason: str) -> None:
-        if self._lifecycle.state is LifecycleState.CLOSED:
-            return
         self._reason = reason
         self._lifecycle.close()
         self._tool_data.clear()
         self._wake_waiting()
         self._tools_changed.close()
         self._events.close()
-        if self._events.task is not None and self._events.task is not asyncio.current_task():
-            self._events.task.cancel()
         self._server.close()
         self._reports.fire(self.on_closed, reason)
 
