@@ -142,26 +142,20 @@ class Replay:
             timeout: seconds to wait for each message, and for the end of what it sends.
         """
         theirs = [each.value for _, each in self.messages if each.sender != "host"]
-        other = _OtherSide(channel, theirs)
+        other = _OtherSide(channel, theirs, timeout)
         found: list[Difference] = []
-        asked: dict[str, str] = {}  # by id: what the host asked for
-        ids: dict[str, Any] = {}  # by id in the record: that of the request now
         try:
             for number, each in self.messages:
                 message = as_object(each.value)
                 if not message:
                     continue  # it was too large to be recorded, or no JSON
                 if each.sender == "host":
-                    async with asyncio.timeout(timeout):
-                        await _send(other, message, asked, ids)
-                elif not _changes_always(message, asked):
-                    found += await self._compare(number, message, other, timeout, asked, ids)
-            found += [
-                Difference(
-                    0, f"{_title(extra, asked)} that is not in the record", "", _NOTHING, extra
-                )
-                for extra in await other.rest(timeout)
-            ]
+                    await other.send(message)
+                elif not other.changes_always(message):
+                    found += await self._compare(number, message, other)
+            for extra in await other.rest():
+                what = f"{other.title(extra)} that is not in the record"
+                found.append(Difference(0, what, "", _NOTHING, extra))
         except TimeoutError:
             said = f"does not take what it is sent, for {timeout:g} s"
             found.append(Difference(0, "the connection", "", "open", said))
@@ -176,54 +170,31 @@ class Replay:
         return found
 
     async def _compare(
-        self,
-        number: int,
-        recorded: dict[str, Any],
-        other: _OtherSide,
-        timeout: float,
-        asked: dict[str, str],
-        ids: dict[str, Any],
-    ) -> Iterator[Difference]:
-        what = _title(recorded, asked)
-        now = await other.counterpart(recorded, timeout)
+        self, number: int, recorded: dict[str, Any], other: _OtherSide
+    ) -> list[Difference]:
+        what = other.title(recorded)
+        now = await other.counterpart(recorded)
         if now is None:
-            return iter([Difference(number, what, "", recorded, _NOTHING)])
-        if "id" in recorded and "method" in recorded:
-            ids[_key(recorded["id"])] = now["id"]
+            return [Difference(number, what, "", recorded, _NOTHING)]
         parts = ("params",) if "method" in recorded else ("result", "error")
-        return (
+        return [
             Difference(number, what, path, before, after)
             for part in parts
             for path, before, after in differences(
                 recorded.get(part, _NOTHING), now.get(part, _NOTHING), part
             )
             if not any(fnmatchcase(path, pattern) for pattern in self._ignore)
-        )
-
-
-def _changes_always(message: dict[str, Any], asked: dict[str, str]) -> bool:
-    """Whether a message says nothing; a subscription is answered when the connection ends."""
-    answers = "method" not in message and asked.get(_key(message.get("id")))
-    return message.get("method") in _NOT_COMPARED or answers == "subscriptions/listen"
-
-
-async def _send(
-    other: _OtherSide, message: dict[str, Any], asked: dict[str, str], ids: dict[str, Any]
-) -> None:
-    if "method" not in message:
-        if (id := ids.get(_key(message.get("id")))) is None:
-            return  # the other side has not asked for it this time, which is a difference already
-        message = {**message, "id": id}
-    elif "id" in message:
-        asked[_key(message["id"])] = _call(message)
-    await other.send(message)
+        ]
 
 
 class _OtherSide:
-    """What the other side of a channel sends, until something stands for it in the record."""
+    """The other side of a channel; what it sends is kept until the record has it as well."""
 
-    def __init__(self, channel: Channel, recorded: Sequence[Any]) -> None:
+    def __init__(self, channel: Channel, recorded: Sequence[Any], timeout: float) -> None:
         self._channel = channel
+        self._timeout = timeout
+        self._asked: dict[str, str] = {}  # by id: what the host asked for
+        self._ids: dict[str, Any] = {}  # by id in the record: that of the request now
         self._expected = Counter(map(_kind, recorded))
         self._unmatched: list[Any] = []
         self._extras = 0
@@ -262,19 +233,41 @@ class _OtherSide:
         self._arrived.set()
 
     async def send(self, message: dict[str, Any]) -> None:
-        await self._channel.send(msgspec.json.encode(message))
+        if "method" not in message:
+            if (id := self._ids.get(_key(message.get("id")))) is None:
+                return  # it has not asked for it this time, which is a difference already
+            message = {**message, "id": id}
+        elif "id" in message:
+            self._asked[_key(message["id"])] = _call(message)
+        async with asyncio.timeout(self._timeout):
+            await self._channel.send(msgspec.json.encode(message))
 
-    async def counterpart(self, recorded: dict[str, Any], timeout: float) -> dict[str, Any] | None:
+    def title(self, message: Any) -> str:
+        if not as_object(message):
+            return "a line that is no message"
+        if "method" in message:
+            return _call(message)
+        return f"the answer to {self._asked.get(_key(message.get('id')), 'an unknown request')}"
+
+    def changes_always(self, message: dict[str, Any]) -> bool:
+        """Whether a message says nothing; a subscription is answered when the connection ends."""
+        answers = "method" not in message and self._asked.get(_key(message.get("id")))
+        return message.get("method") in _NOT_COMPARED or answers == "subscriptions/listen"
+
+    async def counterpart(self, recorded: dict[str, Any]) -> dict[str, Any] | None:
         """Wait for the message that stands for a recorded one; None if there is none in time."""
         kind = _kind(recorded)
         with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(self._timeout):
                 while True:
                     alike = [each for each in self._unmatched if _kind(each) == kind]
                     if alike:
-                        same = (each for each in alike if _equal(each, recorded))
+                        params = recorded.get("params")
+                        same = (each for each in alike if each.get("params") == params)
                         found = next(same, alike[0])
                         self._unmatched.remove(found)
+                        if "id" in recorded and "method" in recorded:
+                            self._ids[_key(recorded["id"])] = found["id"]
                         return found
                     if self._closed is not None:
                         raise self._closed
@@ -282,10 +275,10 @@ class _OtherSide:
                     await self._arrived.wait()
         return None
 
-    async def rest(self, timeout: float) -> list[Any]:
+    async def rest(self) -> list[Any]:
         """What nothing in the record stands for, once the other side is quiet, or it is time."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(self._timeout):
                 while self._closed is None:
                     self._arrived.clear()
                     async with asyncio.timeout(_QUIET):
@@ -307,10 +300,6 @@ def _kind(value: Any) -> str:
     return f"answer {_key(message.get('id'))}"
 
 
-def _equal(now: dict[str, Any], recorded: dict[str, Any]) -> bool:
-    return now.get("params") == recorded.get("params")
-
-
 def _key(id: object) -> str:
     return msgspec.json.encode(id).decode()  # "1" and 1 are two ids
 
@@ -318,14 +307,6 @@ def _key(id: object) -> str:
 def _call(message: dict[str, Any]) -> str:
     name = _at(message, "params", "name") or _at(message, "params", "uri")
     return f"{message['method']} {name}" if name else str(message["method"])
-
-
-def _title(message: Any, asked: dict[str, str]) -> str:
-    if not as_object(message):
-        return "a line that is no message"
-    if "method" in message:
-        return _call(message)
-    return f"the answer to {asked.get(_key(message.get('id')), 'an unknown request')}"
 
 
 def _at(value: Any, *path: str) -> Any:
