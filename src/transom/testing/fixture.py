@@ -55,7 +55,6 @@ _MAX_MESSAGES = 5000
 _MAX_BYTES = 32 * 1024 * 1024
 _MAX_CONSOLE = 1000
 _SHOWN = 5  # problems, and requests, of a View in the report of a failed test
-_PAGE = "ui://page/view.html"
 
 
 class ViewsFixture:
@@ -118,7 +117,7 @@ class ViewsFixture:
         self._refused = refuse
         self._open_timeout = open_timeout
         self._csp = csp
-        self._context = {_wire_name(key): value for key, value in context.items()}
+        self._context = context
         if approve is False:
             self._approve = partial(_answer, Deny())
         elif approve is not True:
@@ -247,13 +246,13 @@ class ViewsFixture:
         before = {*host.views}
         result = await host.call_tool(name, arguments)
         view = next((host.views[each] for each in host.views if each not in before), None)
+        note = (result.meta or {}).get("transom/view", {})
         if view is None:
-            note = (result.meta or {}).get("transom/view", {})
             view = host.views.get(note.get("id", ""))
         if view is not None:
             await self._wait_opened(view)
         if view is None or not view.takes_calls:
-            raise AssertionError(self._why_not_opened(name, result))
+            raise AssertionError(self._why_not_opened(name, result, note.get("error")))
         return await self._opened_view(host, view, result)
 
     async def begin(
@@ -286,9 +285,7 @@ class ViewsFixture:
     async def _wait_opened(self, view: View) -> None:
         with suppress(ViewClosed):
             await view.opened()
-        if (
-            self._open_timeout is not None
-        ):  # or a page that is broken would cost each test all of it
+        if self._open_timeout is not None:  # or each test of a broken page would take all of it
             await wait_for_failed_page(view)
 
     async def _opened_view(self, host: Host, view: View, result: ToolResult) -> OpenedView:
@@ -317,8 +314,7 @@ class ViewsFixture:
             raise UsageError("Give views.open a server, or html=..., or app=...")
         from transom.testing.page_server import page_server  # noqa: PLC0415 - it loads the SDK
 
-        number = len(self._servers) + 1
-        uri = _PAGE.replace("view", f"view-{number}")
+        uri = f"ui://page/view-{len(self._servers) + 1}.html"
         if app is not None:
             self._renderer.add_app(uri, app)
         page = html if html is not None else "<!doctype html><title>A View in Python</title>"
@@ -362,9 +358,8 @@ class ViewsFixture:
         await self._renderer.wait_for_browser(tools[chosen])
         return names[chosen]
 
-    def _why_not_opened(self, tool: str, result: ToolResult) -> str:
-        note = (result.meta or {}).get("transom/view", {})
-        lines = [f"{tool} opened no View: {note.get('error') or 'the tool links none'}"]
+    def _why_not_opened(self, tool: str, result: ToolResult, reason: str | None) -> str:
+        lines = [f"{tool} opened no View: {reason or 'the tool links none'}"]
         if result.is_error:
             lines.append(f"The tool answered: {result.text[:500]}")
         early = [problem for problems in self._early.values() for problem in problems]
@@ -497,11 +492,6 @@ async def _accept(*_: object) -> None:
 
 async def _answer(decision: Allow | Deny, _: object) -> Allow | Deny:
     return decision
-
-
-def _wire_name(key: str) -> str:
-    first, *others = key.split("_")
-    return first + "".join(each.capitalize() for each in others)
 
 
 def _story(name: str, opened: OpenedView) -> list[str]:
