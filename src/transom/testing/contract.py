@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
 
-from transom.check import RULES, Report, check
+from transom.check import RULES, Report, Rule, check
 from transom.connections.target_names import parse_target
 from transom.connections.targets import Target
 
@@ -17,6 +17,11 @@ def _described(report: Report, rule: str | None = None) -> str:
         for finding in report.findings
         if rule in (None, finding.rule) and finding.severity != "info"
     )
+
+
+async def _report(server: Target, rules: Sequence[Rule]) -> Report:
+    target = parse_target(server) if isinstance(server, str) else server
+    return await check("the server", target, rules=rules)
 
 
 async def assert_contract(server: Target, *, ignore: Collection[str] = ()) -> None:
@@ -30,8 +35,7 @@ async def assert_contract(server: Target, *, ignore: Collection[str] = ()) -> No
         AssertionError: it breaks rules, or could not be checked; the text names them.
     """
     rules = [rule for rule in RULES if rule.id not in ignore]
-    target = parse_target(server) if isinstance(server, str) else server
-    report = await check("the server", target, rules=rules)
+    report = await _report(server, rules)
     if report.failure is not None:
         raise AssertionError(f"The server could not be checked: {report.failure}")
     if report.fails_on("warn"):
@@ -51,13 +55,7 @@ def contract_tests(server: Target, *, ignore: Collection[str] = ()) -> Callable[
     import pytest  # noqa: PLC0415 - it is there when this is used
 
     rules = [rule for rule in RULES if rule.id not in ignore]
-    done: list[Report] = []
-
-    def report() -> Report:
-        if not done:  # once for all rules
-            target: Any = parse_target(server) if isinstance(server, str) else server
-            done.append(asyncio.run(check("the server", target, rules=rules)))
-        return done[0]
+    report = cache(lambda: asyncio.run(_report(server, rules)))  # once for all rules
 
     @pytest.mark.parametrize("rule", [rule.id for rule in rules])
     def test(rule: str) -> None:
