@@ -10,6 +10,7 @@ import contextlib
 from typing import Any, Protocol
 from urllib.request import urlopen
 
+from transom.background import ignore
 from transom.conform.server import ConformServer
 from transom.errors import TransomError
 from transom.host.host import Host
@@ -113,7 +114,7 @@ class DrivenTransomHost:
         host.on_message = self._hear
         if opens_links:
             host.on_open_link = self._open
-        host.on_log = _accept
+        host.on_log = ignore
 
     async def list_tools(self) -> list[str]:
         """See `DrivenHost`."""
@@ -146,7 +147,3 @@ class DrivenTransomHost:
     async def _open(self, _: View, url: str) -> None:
         if url.startswith(self._server.origins):
             await asyncio.to_thread(lambda: urlopen(url, timeout=5).close())  # noqa: S310 - ours
-
-
-def _accept(*_: object) -> None:
-    pass

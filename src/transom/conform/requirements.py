@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -113,11 +112,6 @@ class Measurements:
             for each in requirements(self.subject).values()
         ]
 
-    def failed(self, levels: Iterable[str] = LEVELS) -> list[str]:
-        """The ids of the requirements of these levels that do not hold."""
-        known = requirements(self.subject)
-        return [
-            verdict.id
-            for verdict in self.verdicts()
-            if verdict.outcome == "fail" and known[verdict.id].level in levels
-        ]
+    def failed(self) -> list[str]:
+        """The ids of the requirements that do not hold."""
+        return [verdict.id for verdict in self.verdicts() if verdict.outcome == "fail"]

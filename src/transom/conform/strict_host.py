@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from itertools import count
@@ -18,6 +19,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
+from transom.background import Background, stop
 from transom.channel import Channel
 from transom.check.schemas import (
     fitting_arguments,
@@ -30,6 +32,7 @@ from transom.errors import METHOD_NOT_FOUND, ChannelClosed, ProtocolError, Trans
 from transom.json_values import Json, JsonObject, as_object
 from transom.types import DisplayMode, LogLevel
 
+_log = logging.getLogger("transom.conform")
 _MODES, _LEVELS = get_args(DisplayMode), get_args(LogLevel)
 _MAX_MESSAGES = 1000
 _MAX_SIZES = 50
@@ -124,7 +127,7 @@ class StrictHost:
         self._ids: set[str] = set()
         self._numbers = count(1)
         self._capabilities: JsonObject = {}
-        self._answering: set[asyncio.Task[None]] = set()
+        self._answering = Background(_log.error)
 
     # --- the run -----------------------------------------------------------------------------
 
@@ -137,9 +140,8 @@ class StrictHost:
         except ChannelClosed:
             self._check_end()
         finally:
-            for task in (reading, *self._answering):
-                task.cancel()
-            await asyncio.wait([reading])
+            self._answering.cancel()
+            await stop(reading)
 
     def _check_end(self) -> None:
         """The View is gone, or is no longer listened to, before it was torn down."""
@@ -453,9 +455,7 @@ class StrictHost:
         self._ids.add(key)
         if method == "ui/initialize":
             self._check_introduction(params)
-        task = asyncio.ensure_future(self._answer(id, method, params))
-        self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
+        self._answering.start(self._answer(id, method, params))
 
     def _check_introduction(self, params: JsonObject) -> None:
         info, capabilities = as_object(params.get("appInfo")), params.get("appCapabilities")
