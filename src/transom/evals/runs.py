@@ -28,6 +28,7 @@ from pydantic_evals import Dataset, set_eval_attribute
 from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext
 
 from transom.agents.content import as_text, parts_for_model
+from transom.background import ignore
 from transom.connections.target_names import parse_target
 from transom.connections.targets import Target
 from transom.errors import TransomError, UsageError
@@ -180,26 +181,18 @@ class _Expectations(Evaluator[str, str, Any]):
         return {each.name: EvaluationReason(each.passed, each.reason) for each in checks}
 
 
+@dataclass
 class _Runner:
     """Runs cases with one model and one variant."""
 
-    def __init__(
-        self,
-        cases: EvalFile,
-        variant: Variant,
-        make: MakeModel,
-        seat: Seat,
-        target: Target,
-        timeout: float,
-    ) -> None:
-        self.overridden: set[str] = set()
-        """The tools that a model has seen with another description."""
-        self._cases = cases
-        self._variant = variant
-        self._make = make
-        self._seat = seat
-        self._target = target
-        self._timeout = timeout
+    cases: EvalFile
+    variant: Variant
+    make: MakeModel
+    seat: Seat
+    target: Target
+    timeout: float
+    overridden: set[str] = field(default_factory=set[str])
+    """The tools that a model has seen with another description."""
 
     async def run(self, case: EvalCase) -> str:
         """Run a case; the model's answer."""
@@ -207,10 +200,10 @@ class _Runner:
         set_eval_attribute("run", record)
         began = time.monotonic()
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 await self._run(case, record, usage)
         except TimeoutError:
-            record.error = f"it took longer than {self._timeout:g} s"
+            record.error = f"it took longer than {self.timeout:g} s"
         except Exception as error:  # noqa: BLE001 - whatever a model raises, other runs go on
             record.error = clean(f"{type(error).__name__}: {error}", 500)
         record.seconds = time.monotonic() - began
@@ -221,17 +214,17 @@ class _Runner:
         # This module is made for Pydantic AI, and so is that one.
         from transom.agents.pydantic_ai import HostToolset  # noqa: PLC0415
 
-        policy = Policy.trusting() if self._cases.approve else Policy(approve=_refuse)
-        async with Host(renderer=self._seat(), policy=policy, audit=None) as host:
-            host.on_error(_ignore)
-            await host.add_server(server_name(self._cases.server, ()), self._target)
+        policy = Policy.trusting() if self.cases.approve else Policy(approve=_refuse)
+        async with Host(renderer=self.seat(), policy=policy, audit=None) as host:
+            host.on_error(ignore)
+            await host.add_server(server_name(self.cases.server, ()), self.target)
             if case.open is not None:
                 await host.call_tool(case.open.tool, case.open.arguments)
             tools = _ObservedToolset(
-                HostToolset[object](host), record.calls, self._variant.descriptions, self.overridden
+                HostToolset[object](host), record.calls, self.variant.descriptions, self.overridden
             )
-            instructions = self._variant.instructions or self._cases.instructions
-            agent = Agent(self._make(case), instructions=instructions, toolsets=[tools])
+            instructions = self.variant.instructions or self.cases.instructions
+            agent = Agent(self.make(case), instructions=instructions, toolsets=[tools])
             record.answer = (await agent.run(case.ask, usage=usage)).output
             await _look(host, case, record)
 
@@ -290,10 +283,6 @@ def _text_of(parts: Any) -> str:
 
 async def _refuse(_: object) -> Deny:
     return Deny("The user said no")
-
-
-def _ignore(_: object) -> None:
-    pass
 
 
 @dataclass
