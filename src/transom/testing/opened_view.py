@@ -13,6 +13,7 @@ from transom.drive.snapshot import Snapshot
 from transom.errors import TransomError, UsageError
 from transom.host.host import Host
 from transom.host.views.view import View
+from transom.json_values import as_object
 from transom.protocol.messages import ToolOutcome
 from transom.testing.pictures import compare_pictures
 from transom.testing.view_files import ViewFiles
@@ -219,15 +220,11 @@ class OpenedView:
     def on_message(self, message: TrafficMessage) -> None:
         """See `TrafficListener`."""
         self._changed.set()
-        if message.from_host:
-            return
-        value = message.message
-        if isinstance(value, dict) and "id" in value and "method" in value:
-            request: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-            if request["method"] not in _NOT_ASKED:
-                params: dict[str, Any] = {**(request.get("params") or {})}
-                params.pop("_meta", None)
-                self.sent.append(Sent(str(request["method"]), params))
+        request = {} if message.from_host else as_object(message.message)
+        if "id" in request and "method" in request and request["method"] not in _NOT_ASKED:
+            params = {**as_object(request.get("params"))}
+            params.pop("_meta", None)
+            self.sent.append(Sent(str(request["method"]), params))
 
     # --- what goes wrong ---------------------------------------------------------------------
 
