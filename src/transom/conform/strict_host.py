@@ -154,21 +154,18 @@ class StrictHost:
 
     async def _shake_hands(self) -> bool:
         """Whether the View has started."""
-        bare = self._bare
-        introduced = await self._within(self._introduced)
-        if not bare:
-            self._check("handshake-first", introduced is not None, "ui/initialize did not come")
-        if introduced is None:
-            if bare:
-                self._check("starts-without-context", False, "ui/initialize did not come")
-            return False
-        started = await self._within(self._initialized, False)
-        if bare:
-            self._check("starts-without-context", started, "it did not send initialized")
-        else:
+        missing = "ui/initialize did not come"
+        introduced = await self._within(self._introduced) is not None
+        started = introduced and await self._within(self._initialized, False)
+        if self._bare:
+            why = "it did not send initialized" if introduced else missing
+            self._check("starts-without-context", started, why)
+            return started
+        self._check("handshake-first", introduced, missing)
+        if introduced:
             self._check("initialized-sent", started, "it did not come")
-            if started:
-                self._check("unknown-fields", True)
+        if started:
+            self._check("unknown-fields", True)
         return started
 
     async def _try_all(self) -> None:
