@@ -61,7 +61,7 @@ async def headless(
 
 def browser_of(renderer: HeadlessRenderer) -> str:
     """What the processes of its browser have in their command lines."""
-    process = renderer._browser._options.process
+    process = renderer._browser.options.process
     profile = renderer._browser._profile if process is None else process._profile
     assert profile is not None
     return str(profile.path)

@@ -8,7 +8,6 @@ may crash.
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -32,7 +31,7 @@ from transom.web.local.chromium import (
     start_chromium,
 )
 from transom.web.local.local_stage import LocalStage
-from transom.web.local.real_input import RealInput
+from transom.web.local.real_input import RealInput, brief
 from transom.web.mounted_views import Violation
 from transom.web.seat import Seat, SeatOptions
 from transom.web.stage import Stage, StageListener
@@ -73,7 +72,7 @@ class StageBrowser(StageListener):
     """A browser without a window that shows the page of a Stage. It runs once it is needed."""
 
     def __init__(self, options: BrowserOptions) -> None:
-        self._options = options
+        self.options = options
         self._driver: asyncio.Future[Playwright] | None = None  # once it has begun to start
         self._playwright: Playwright | None = None
         self._context: BrowserContext | None = None
@@ -95,24 +94,11 @@ class StageBrowser(StageListener):
         await self._close_browser()
         await self._stop_driver()
 
-    async def screenshot(self, view_id: str, key: str, stage: Stage) -> bytes:
-        """A PNG of what a View shows now: see `HeadlessRenderer.screenshot`."""
-        if self.page is None or key not in stage.views:
-            raise ViewClosed(view_id, f"View {view_id} is not on the Stage")
-        timeout = self._options.timeout * 1000
-        frame = self.page.locator(f'[id="view-{key}"] iframe')
-        try:
-            async with self._window_of(await frame.evaluate(_UNCOVER, timeout=timeout)):
-                return await frame.screenshot(timeout=timeout)
-        except Exception as error:
-            raise TransomError(f"There is no picture of View {view_id}: {_short(error)}") from error
-
     @asynccontextmanager
-    async def _window_of(self, least: float) -> AsyncGenerator[None]:
+    async def window_of(self, page: BrowserPage, least: float) -> AsyncGenerator[None]:
         """Make the window at least so high for a moment: a browser draws what its window shows."""
-        width, height = self._options.size
-        page = self.page
-        if least <= height or page is None:
+        width, height = self.options.size
+        if least <= height:
             yield
             return
         async with self.input.in_use:  # what is pressed must not move
@@ -123,56 +109,21 @@ class StageBrowser(StageListener):
                 with suppress(Exception):  # the page may be gone
                     await page.set_viewport_size({"width": width, "height": height})
 
-    async def wait_for(self, view_id: str, key: str, selector: str) -> None:
-        """Wait until a View shows something: see `HeadlessSeat.wait_for`."""
-        inside = self._inside(view_id, key)
-        try:
-            await inside.locator(selector).first.wait_for(timeout=self._options.timeout * 1000)
-        except Exception as error:
-            text = f"View {view_id} does not show {selector}: {_short(error)}"
-            raise TransomError(text) from error
-
-    async def evaluate(self, view_id: str, key: str, script: str, timeout: float) -> Any:
-        """Run a function in a View's page: see `HeadlessSeat.evaluate`."""
-        try:
-            async with asyncio.timeout(timeout):  # Playwright's own is for finding the page
-                root = self._inside(view_id, key).locator(":root")
-                return await root.evaluate(script, timeout=timeout * 1000)
-        except TimeoutError:
-            text = f"The page of View {view_id} did not answer within {timeout:g} s"
-            raise TransomError(text) from None
-        except ViewClosed:
-            raise
-        except Exception as error:
-            text = f"The page of View {view_id} cannot be looked into: {_short(error)}"
-            raise TransomError(text) from error
-
-    def _inside(self, view_id: str, key: str) -> Any:
-        """Where Playwright finds what is in a View's page."""
-        if self.page is None:
-            raise ViewClosed(view_id, f"View {view_id} is not on the Stage")
-        place: Any = self.page
-        for frame in (f'[id="view-{key}"] iframe', "iframe", "iframe"):  # guard, sandbox, View
-            place = place.frame_locator(frame)
-        return place
-
-    # --- its page ----------------------------------------------------------------------------
-
     async def open_page(self, stage: Stage, url: str) -> None:
         """Open the page of a Stage, in a new browser if there is none."""
         page = self.page = await self._fresh_page() or await self._start_browser(stage)
         self._opened = 0
         page.on("crash", lambda _: self._lost(stage, page, "the page crashed"))
-        if (on_console := self._options.on_console) is not None:
+        if (on_console := self.options.on_console) is not None:
             page.on("console", lambda m: ignore(on_console(m.type, m.text)))
             page.on("pageerror", lambda error: ignore(on_console("uncaught", str(error))))
-        if (on_request := self._options.on_request) is not None:
+        if (on_request := self.options.on_request) is not None:
             page.on("request", lambda request: ignore(on_request(request.url)))
             page.on("websocket", lambda socket: ignore(on_request(socket.url)))
         try:
-            await page.goto(url, timeout=self._options.timeout * 1000)
+            await page.goto(url, timeout=self.options.timeout * 1000)
         except Exception as error:
-            raise TransomError(f"The Stage did not load in Chromium: {_short(error)}") from error
+            raise TransomError(f"The Stage did not load in Chromium: {brief(error)}") from error
 
     def before_view(self, stage: Stage) -> None:
         """Let the next View get a fresh page, because Playwright never frees the frames of a page.
@@ -190,7 +141,7 @@ class StageBrowser(StageListener):
         if retired is None:
             return None
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self.options.timeout):
                 page = await self._new_page(retired.context)
                 await retired.close()
         except Exception:  # noqa: BLE001 - whatever is wrong with that browser, there are others
@@ -200,30 +151,30 @@ class StageBrowser(StageListener):
     async def _start_browser(self, stage: Stage) -> BrowserPage:
         lost = self._context is not None
         await self._close_browser()
-        if lost and self._options.process is not None:
-            await asyncio.to_thread(self._options.process.close)
+        if lost and self.options.process is not None:
+            await asyncio.to_thread(self.options.process.close)
         context = self._context = await self._launch()
         context.on("close", lambda _: self._browser_closed(stage, context))
         try:
             await context.add_init_script(_NO_PEERS)
             return context.pages[0] if context.pages else await self._new_page(context)
         except Exception as error:
-            raise TransomError(f"Chromium ended as it started: {_short(error)}") from error
+            raise TransomError(f"Chromium ended as it started: {brief(error)}") from error
 
     async def _new_page(self, context: BrowserContext) -> BrowserPage:
         page = await context.new_page()
-        if self._options.process is not None:  # nobody has told it what its pages are like
+        if self.options.process is not None:  # nobody has told it what its pages are like
             await page.set_viewport_size(self._viewport)
             await page.emulate_media(color_scheme=self._color_scheme)
         return page
 
     @property
     def _viewport(self) -> ViewportSize:
-        return {"width": self._options.size[0], "height": self._options.size[1]}
+        return {"width": self.options.size[0], "height": self.options.size[1]}
 
     @property
     def _color_scheme(self) -> Literal["dark", "light"]:
-        return "dark" if self._options.dark else "light"
+        return "dark" if self.options.dark else "light"
 
     async def _launch(self) -> BrowserContext:
         while True:
@@ -243,13 +194,13 @@ class StageBrowser(StageListener):
             self._playwright = await self._start_driver()
         chromium = self._playwright.chromium
         try:
-            if self._options.process is not None:
-                async with asyncio.timeout(self._options.timeout):
-                    return await _connect(chromium, self._options.process)
+            if self.options.process is not None:
+                async with asyncio.timeout(self.options.timeout):
+                    return await _connect(chromium, self.options.process)
             profile = self._profile
             if profile is None:
-                profile = self._profile = Profile(self._options.profile)
-            executable = self._options.executable or find_chromium()
+                profile = self._profile = Profile(self.options.profile)
+            executable = self.options.executable or find_chromium()
             return await start_chromium(
                 executable or "Playwright's",
                 lambda sandbox: chromium.launch_persistent_context(
@@ -264,19 +215,19 @@ class StageBrowser(StageListener):
                     handle_sigint=False,
                     handle_sigterm=False,
                     handle_sighup=False,
-                    timeout=self._options.timeout * 1000,
+                    timeout=self.options.timeout * 1000,
                 ),
             )
         except UsageError:  # a setting is wrong, not the Chromium
             raise
         except Exception as error:
-            if self._options.process is not None:  # it may hang
-                await asyncio.to_thread(self._options.process.close)
+            if self.options.process is not None:  # it may hang
+                await asyncio.to_thread(self.options.process.close)
             if isinstance(error, TimeoutError):  # so it is there
-                text = f"it did not answer within {self._options.timeout:g} s"
+                text = f"it did not answer within {self.options.timeout:g} s"
                 raise TransomError(f"Chromium could not be started: {text}") from error
             raise TransomError(
-                f"Chromium could not be started: {_short(error)}. Install it from your system's "
+                f"Chromium could not be started: {brief(error)}. Install it from your system's "
                 "packages (chromium), or with: playwright install chromium"
             ) from error
 
@@ -293,7 +244,7 @@ class StageBrowser(StageListener):
         try:
             return await asyncio.shield(starting)
         except Exception as error:
-            raise TransomError(f"Playwright could not be started: {_short(error)}") from error
+            raise TransomError(f"Playwright could not be started: {brief(error)}") from error
 
     def _lost(self, stage: Stage, page: BrowserPage, reason: str) -> None:
         if self.page is page:
@@ -311,7 +262,7 @@ class StageBrowser(StageListener):
 
     async def _check_page(self, stage: Stage, page: BrowserPage) -> None:
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self.options.timeout):
                 await page.evaluate("0")
         except Exception:  # noqa: BLE001 - whatever Playwright raises, there is no page left
             self._lost(stage, page, "the browser is gone")
@@ -326,7 +277,7 @@ class StageBrowser(StageListener):
 
     async def _check_loading(self, stage: Stage, page: BrowserPage) -> None:
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self.options.timeout):
                 another = await page.context.new_page()
                 await another.goto(stage.sandbox.replace("*", "nobody"))
                 await another.close()
@@ -338,13 +289,13 @@ class StageBrowser(StageListener):
         if context is not None:
             try:
                 async with asyncio.timeout(_CLOSE_WITHIN):
-                    if self._options.process is not None:  # it goes on
+                    if self.options.process is not None:  # it goes on
                         await asyncio.gather(*(page.close() for page in context.pages))
                     await context.close()
             except Exception:  # noqa: BLE001 - a hung browser, or no driver left to close it
                 await self._stop_driver()
-                if self._options.process is not None:
-                    await asyncio.to_thread(self._options.process.close)
+                if self.options.process is not None:
+                    await asyncio.to_thread(self.options.process.close)
         if self._profile is not None:
             profile, self._profile = self._profile, None
             await profile.remove()
@@ -354,7 +305,7 @@ class StageBrowser(StageListener):
         driver, self._driver, self._playwright = self._driver, None, None
         if driver is not None:
             with suppress(Exception):  # it may be dead already
-                async with asyncio.timeout(self._options.timeout):
+                async with asyncio.timeout(self.options.timeout):
                     playwright = await driver
                 async with asyncio.timeout(_CLOSE_WITHIN):
                     await playwright.stop()
@@ -393,7 +344,17 @@ class HeadlessSeat(Seat):
             ViewClosed: it is not on the Stage.
             TransomError: the browser could not take the picture.
         """
-        return await self._browser.screenshot(view_id, self.key_of(view_id), self._local.stage)
+        page, timeout = self._browser.page, self._browser.options.timeout * 1000
+        if page is None or self.key_of(view_id) not in self._local.stage.views:
+            raise _not_shown(view_id)
+        frame = page.locator(self._frame_of(view_id))
+        try:
+            least = await frame.evaluate(_UNCOVER, timeout=timeout)
+            async with self._browser.window_of(page, least):
+                return await frame.screenshot(timeout=timeout)
+        except Exception as error:
+            text = f"There is no picture of View {view_id}: {brief(error)}"
+            raise TransomError(text) from error
 
     async def drive(self, view_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """As `Seat.drive`; what is done with a mouse or a keyboard is done with real ones."""
@@ -413,7 +374,12 @@ class HeadlessSeat(Seat):
             ViewClosed: it is not on the Stage.
             TransomError: it does not in time, or that is no selector.
         """
-        await self._browser.wait_for(view_id, self.key_of(view_id), selector)
+        inside, timeout = self._inside(view_id), self._browser.options.timeout * 1000
+        try:
+            await inside.locator(selector).first.wait_for(timeout=timeout)
+        except Exception as error:
+            text = f"View {view_id} does not show {selector}: {brief(error)}"
+            raise TransomError(text) from error
 
     async def evaluate(self, view_id: str, script: str, *, timeout: float = 5.0) -> Any:
         """Run a JavaScript function in the page of a View of this Host; what it returned.
@@ -425,7 +391,28 @@ class HeadlessSeat(Seat):
             ViewClosed: it is not on the Stage.
             TransomError: the page does not answer in time, or the function failed.
         """
-        return await self._browser.evaluate(view_id, self.key_of(view_id), script, timeout)
+        root = self._inside(view_id).locator(":root")
+        try:
+            async with asyncio.timeout(timeout):  # Playwright's own is for finding the page
+                return await root.evaluate(script, timeout=timeout * 1000)
+        except TimeoutError:
+            text = f"The page of View {view_id} did not answer within {timeout:g} s"
+            raise TransomError(text) from None
+        except Exception as error:
+            text = f"The page of View {view_id} cannot be looked into: {brief(error)}"
+            raise TransomError(text) from error
+
+    def _inside(self, view_id: str) -> Any:
+        """Where Playwright finds what is in a View's page."""
+        place: Any = self._browser.page
+        if place is None:
+            raise _not_shown(view_id)
+        for frame in (self._frame_of(view_id), "iframe", "iframe"):  # guard, sandbox, View
+            place = place.frame_locator(frame)
+        return place
+
+    def _frame_of(self, view_id: str) -> str:
+        return f'[id="view-{self.key_of(view_id)}"] iframe'
 
 
 class HeadlessRenderer(HeadlessSeat):
@@ -560,7 +547,5 @@ class _Downloads:
             file.write(content)
 
 
-def _short(error: BaseException) -> str:
-    """The first line of Playwright's error, without the name of its function."""
-    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return re.sub(r"^\w+\.\w+: ", "", line)[:300].rstrip(".")
+def _not_shown(view_id: str) -> ViewClosed:
+    return ViewClosed(view_id, f"View {view_id} is not on the Stage")

@@ -158,7 +158,7 @@ class RealInput:
             text = "The View's page does not react to the mouse: look again to see what was done"
             raise RequestTimeout(text) from None
         except Exception as error:  # noqa: BLE001 - whatever Playwright raises
-            return _problem("covered", f"It could not be pressed: {_first_line(error)}")
+            return _problem("covered", f"It could not be pressed: {brief(error)}")
         finally:
             self.in_use.release()
 
@@ -216,7 +216,7 @@ async def _type(
         try:
             await page.keyboard.press("Delete" if action == "clear" else value)
         except Exception as error:  # noqa: BLE001 - as above
-            return _problem("unfit", f"It is no key: {_first_line(error)}")
+            return _problem("unfit", f"It is no key: {brief(error)}")
     return None
 
 
@@ -267,5 +267,7 @@ def _problem(kind: str, detail: str) -> dict[str, Any]:
     return {"problem": kind, "detail": detail}
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+def brief(error: BaseException) -> str:
+    """Of what Playwright says is wrong, without the name of its function."""
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return re.sub(r"^\w+\.\w+: ", "", line)[:300].rstrip(".")
