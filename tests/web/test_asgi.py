@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -406,7 +407,8 @@ async def test_what_a_page_sends_after_the_end_disturbs_nobody(stage: Stage) -> 
     hello = json.dumps({"token": stage.token, "page": None, "received": 0})
     frames.put_nowait({"type": "websocket.receive", "text": hello})
     frames.put_nowait({"type": "websocket.receive", "text": "0"})
-    running = asyncio.create_task(PageSocket(websocket, stage.connect_page).run())
+    connect_page = partial(stage.connect_page, origin=stage.origin)
+    running = asyncio.create_task(PageSocket(websocket, connect_page).run())
     while not stage.has_page:  # noqa: ASYNC110 - within a few turns
         await asyncio.sleep(0)
     await asyncio.sleep(0)

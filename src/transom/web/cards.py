@@ -111,9 +111,6 @@ class GoneViews:
     def __contains__(self, key: str) -> bool:
         return key in self._shown
 
-    def __len__(self) -> int:
-        return len(self._shown)
-
     def get(self, key: str) -> GoneView | None:
         """The card of a View."""
         return self._shown[key][0] if key in self._shown else None

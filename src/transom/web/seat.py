@@ -417,27 +417,27 @@ class Seat:
         return await self._ask("pin", view.id, view.server, reason=reason) is True
 
     async def _download(self, view: View, files: Sequence[Download]) -> None:
-        ready: list[tuple[str, str, str]] = []
+        ready: list[tuple[str, str, bytes]] = []
         for file in files:
             if not isinstance(file.content, EmbeddedResource):
                 raise Refused("Only files that are in the message can be saved")
             ready.append((file.name, *file_of(file.content.resource)))
         save = self._pages.options.save
         if save is not None:
-            for name, _, data in ready:
-                await save(name, base64.b64decode(data))
+            for name, _, content in ready:
+                await save(name, content)
             return
         if not self._pages.options.confirm:
             raise Refused("There is no user to save files for")
-        listed = [{"name": name, "bytes": _decoded_size(data)} for name, _, data in ready]
+        listed = [{"name": name, "bytes": len(content)} for name, _, content in ready]
         if ready and await self._ask("download", view.id, view.server, files=listed) is not True:
             raise Refused("The user did not save the file")
         stage, key = self._stage_of(view)
-        for name, mime, data in ready:
+        for name, mime, content in ready:
             if stage is not None:
                 # All Views share the link to the page: one View must not fill it.
                 await stage.wait_for_room(key)
-                stage.save_file(name, mime, data)
+                stage.save_file(name, mime, content)
 
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask the user on the page; give it to `Policy(approve=...)`."""
@@ -496,19 +496,14 @@ def _title(view: View) -> str:
 # --- files that Views give to the user -------------------------------------------------------
 
 
-def file_of(resource: ResourceContents) -> tuple[str, str]:
-    """The type of a file, and its bytes in base64."""
+def file_of(resource: ResourceContents) -> tuple[str, bytes]:
+    """The type of a file, and its bytes."""
     if resource.blob is not None:
         try:
-            base64.b64decode(resource.blob, validate=True)
+            content = base64.b64decode(resource.blob, validate=True)
         except (binascii.Error, ValueError):
             raise Refused("The file is not base64") from None
-        return resource.mime_type or "application/octet-stream", resource.blob
+        return resource.mime_type or "application/octet-stream", content
     if resource.text is not None:
-        encoded = base64.b64encode(resource.text.encode("utf-8", "replace")).decode()
-        return resource.mime_type or "text/plain", encoded
+        return resource.mime_type or "text/plain", resource.text.encode("utf-8", "replace")
     raise Refused("The file has no content")
-
-
-def _decoded_size(data: str) -> int:
-    return len(data) * 3 // 4 - data.count("=")

@@ -459,9 +459,9 @@ class Stage:
         marks = {"pinned": pinned, "grants": shown, "leftOut": note}
         self.send({"do": "marks", "view": view_id, **marks})
 
-    def save_file(self, name: str, mime: str, data: str) -> None:
-        """Have the page save a file; `data` is base64."""
-        self.send({"do": "download", "name": name, "mime": mime, "data": data})
+    def save_file(self, name: str, mime: str, content: bytes) -> None:
+        """Have the page save a file, which it gets as base64."""
+        self.send({"do": "download", "name": name, "mime": mime, "data": content})
 
     async def ask(self, kind: str, view_id: str, **details: Any) -> Answer:
         """Ask the user on the page (see `QuestionKinds` in messages.ts), and wait for the answer.
@@ -535,14 +535,13 @@ class Stage:
         """Whether a page of that origin may connect."""
         return bool(origin) and origin in (self.origin, self.access.guest)
 
-    def connect_page(self, hello: Hello, origin: str | None = None) -> tuple[Link, bool]:
+    def connect_page(self, hello: Hello, origin: str) -> tuple[Link, bool]:
         """A page connects: returns its link, and whether it resumes an earlier one.
 
         Raises:
             PeerError: the token is wrong.
             Refused: another page shows the Views now.
         """
-        origin = self.origin if origin is None else origin
         own = origin == self.origin and self.access.is_own(hello.token)
         if not own and not self.access.is_guest(origin, hello.token):
             raise PeerError("The token is wrong")
