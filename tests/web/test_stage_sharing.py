@@ -309,9 +309,12 @@ async def test_a_file_in_the_way_is_said_so(runtime: Path) -> None:
         await RunningStages(Stage()).__aenter__()
 
 
-async def test_a_folder_with_too_long_a_name_is_said_so(runtime: Path) -> None:
+async def test_a_folder_with_too_long_a_name_is_said_so(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime / ("x" * 100)))
     with pytest.raises(TransomError, match="too long a name"):
-        await RunningStages(Stage(), runtime / ("x" * 100)).__aenter__()
+        await RunningStages(Stage()).__aenter__()
 
 
 async def test_what_a_dead_process_left_is_removed(runtime: Path) -> None:

@@ -326,11 +326,9 @@ class ViewChannel:
 
     async def send(self, data: bytes) -> None:
         """Send one message; waits while the page is slow."""
-        link = self._live()
-        if link.full:
-            await link.room(self.view_id)
-            link = self._live()
-        link.post(self.view_id, data)
+        if not self.send_nowait(data):
+            await self._live().room(self.view_id)
+            self._live().post(self.view_id, data)
 
     def send_nowait(self, data: bytes) -> bool:
         """Send one message, or return False when the page is slow."""

@@ -72,10 +72,6 @@ class _Changes(msgspec.Struct):
     contexts: list[ModelContext]
 
 
-class _Tools(msgspec.Struct):
-    tools: tuple[Tool, ...]
-
-
 class _Call(msgspec.Struct):
     name: str
     arguments: dict[str, Any] | None = None
@@ -95,14 +91,6 @@ class _Arguments(msgspec.Struct):
 class _Message(msgspec.Struct):
     view_id: str
     blocks: list[ContentBlock]
-
-
-class _Accepted(msgspec.Struct):
-    accepted: bool
-
-
-class _Approval(msgspec.Struct):
-    request: ApprovalRequest | None
 
 
 class _Decided(msgspec.Struct):
@@ -200,8 +188,7 @@ class RemoteHost(ToolHost):
     async def list_tools(self) -> ToolList:
         """The tools a model may call right now: see `Host.list_tools`."""
         answer = await self._request("tools/list", b"{}", repeatable=True)
-        listed = msgspec.json.decode(answer, type=_Tools)
-        return ToolList([listed.tools])
+        return ToolList([msgspec.json.decode(answer, type=dict[str, tuple[Tool, ...]])["tools"]])
 
     async def call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
@@ -217,7 +204,7 @@ class RemoteHost(ToolHost):
         answer = await self._request(
             "host/approval", wire.encode(_Call(name, given, call_id=call_id))
         )
-        return msgspec.json.decode(answer, type=_Approval).request
+        return msgspec.json.decode(answer, type=dict[str, ApprovalRequest | None])["request"]
 
     async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
         """Take what the user said about a call: see `Host.decide`."""
@@ -278,14 +265,14 @@ class RemoteHost(ToolHost):
         message = msgspec.json.decode(request.params, type=_Message)
         view = self._views.get(message.view_id)
         if view is None or not self.on_message:
-            return wire.encode(_Accepted(False))
+            return wire.encode({"accepted": False})
         try:
             accepted = self.on_message.ask(view, message.blocks)
             if is_awaitable(accepted):
                 accepted = await accepted
         except TransomError as error:
             raise _described(error) from error
-        return wire.encode(_Accepted(accepted is not False))
+        return wire.encode({"accepted": accepted is not False})
 
     def _notified(self, notification: wire.Notification) -> None:
         if notification.method == "host/tools-changed":
@@ -377,7 +364,7 @@ class SharedHost:
             raise _original(error) from None
         except (ConnectionClosed, NotConnected, RequestTimeout) as error:
             raise Refused("The agent does not answer") from error
-        return msgspec.json.decode(answer, type=_Accepted).accepted
+        return msgspec.json.decode(answer, type=dict[str, bool])["accepted"]
 
     async def _handle(self, session: Session, request: wire.Request) -> bytes:
         self._on_used()
@@ -400,7 +387,7 @@ class SharedHost:
                 session.background.start(self._on_close())
                 return b"{}"
             case "tools/list":
-                return wire.encode(_Tools(tuple(await host.list_tools())))
+                return wire.encode({"tools": tuple(await host.list_tools())})
             case "tools/call":
                 call = msgspec.json.decode(params, type=_Call)
                 relay = _relay(session, (call.meta or {}).get("progressToken"))
@@ -412,7 +399,7 @@ class SharedHost:
                 needed = await host.approval_needed(
                     call.name, call.arguments, call_id=call.call_id or ""
                 )
-                return wire.encode(_Approval(needed))
+                return wire.encode({"request": needed})
             case "host/decide":
                 decided = msgspec.json.decode(params, type=_Decided)
                 await host.decide(decided.call_id, decided.decision, edited=decided.edited)

@@ -177,7 +177,7 @@ class LocalStage(StageListener):
             self.stage, open_page, self._sharing, page_timeout, on_unopened
         )
         self._running = False
-        self._seats: list[Seat] = []
+        self._seats: set[Seat] = set()
         self._numbers = count(1)
         self._clearing: set[str] = set()  # origins whose storage the browser should delete
         self._notice = ""  # what the user has to know about all Views
@@ -233,13 +233,11 @@ class LocalStage(StageListener):
 
     def take(self, seat: Seat) -> None:
         """A Host has taken a seat."""
-        if seat not in self._seats:
-            self._seats.append(seat)
+        self._seats.add(seat)
 
     def leave(self, seat: Seat) -> None:
         """A Host has left its seat."""
-        if seat in self._seats:
-            self._seats.remove(seat)
+        self._seats.discard(seat)
 
     async def label(self, resource: UIResource, stage: Stage) -> str | None:
         """The label of a View's persistent origin, if it has one."""

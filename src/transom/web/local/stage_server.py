@@ -234,9 +234,8 @@ def private_folder() -> Path:
 class RunningStages:
     """The Stages of this user on this machine, including ours while the block runs."""
 
-    def __init__(self, stage: Stage, folder: Path | None = None) -> None:
+    def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._folder = folder
         self._path: Path | None = None
         self._server: asyncio.Server | None = None
         self._background = Background(ignore)
@@ -245,7 +244,7 @@ class RunningStages:
         """Let other processes ask for our page; a TransomError says why they cannot."""
         if not hasattr(asyncio, "start_unix_server") or not hasattr(os, "getuid"):
             raise TransomError("Pages are not shared on this system")
-        folder = self._folder = _secured(self._folder or private_folder())
+        folder = _secured(private_folder())
         path = folder / f"{os.getpid()}-{secrets.token_hex(3)}.sock"
         if len(os.fsencode(path)) > _MAX_PATH:
             raise TransomError(f"Pages are not shared: {folder} has too long a name")
@@ -277,8 +276,8 @@ class RunningStages:
     def _others(self) -> list[Path]:
         """The sockets of other Stages, the oldest first."""
         found: list[tuple[float, Path]] = []
-        if self._folder is not None and self._path is not None:
-            for path in self._folder.glob("*.sock"):
+        if self._path is not None:
+            for path in self._path.parent.glob("*.sock"):
                 with suppress(OSError):
                     status = path.lstat()
                     if path != self._path and stat.S_ISSOCK(status.st_mode):
