@@ -14,6 +14,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transom.errors import RequestTimeout, TransomError
@@ -42,66 +43,9 @@ _CLIPBOARD = re.compile(
     r"|Shift\+(.+\+)?Delete|Copy|Cut|Paste)",
     re.IGNORECASE,
 )
-_FRAME = """
-  const frame = document.getElementById(`view-${key}`)?.shadowRoot?.querySelector("iframe");"""
-# Any frame can take the focus at any time, and the page around it does not know at once: keys are
-# for a View that is alone.
-_HAS_FOCUS = (
-    f"""(key) => {{{_FRAME}
-"""
-    """
-  let at = document.activeElement;
-  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-  return at === frame && document.querySelectorAll("transom-view").length === 1;
-}"""
-)
-# Nothing but the View takes presses: it may scroll the page, and something else is there then.
-_HOLD_OTHERS = """
-  const held = (globalThis[Symbol.for("transom.held")] ??= []);
-  for (let at = frame; at && at !== document.body; at = at.parentElement ?? at.getRootNode().host) {
-    held.push(...[...at.parentNode.children].filter((each) => each !== at && !each.inert));
-  }
-  for (const each of held) each.inert = true;
-"""
-_RELEASE = """() => {
-  const held = globalThis[Symbol.for("transom.held")] ?? [];
-  for (const each of held.splice(0)) each.inert = false;
-}"""
-_FOCUS = f"""(key) => {{{_FRAME}
-  if (!frame) return false;
-{_HOLD_OTHERS}
-  frame.focus();
-  return true;
-}}"""
-# Where a point of a frame is in the window, and whether the frame is in front there. If it is not,
-# and the page may be scrolled for it, the point is in the middle afterwards. All in one go: each
-# script that is run there takes several milliseconds.
-_FIND_POINT = (
-    f"""({{ key, x, y, mayScroll }}) => {{{_FRAME}
-  if (!frame) return {{ isGone: true }};
-{_HOLD_OTHERS}
-"""
-    """
-  const { width, height } = frame.getBoundingClientRect();
-  // Nor is a place inside that is no number.
-  const isInside = 0 <= x && x < width && 0 <= y && y < height;
-  if (!isInside) return { isInside };
-  const find = () => {
-    const { left, top } = frame.getBoundingClientRect();
-    const point = { x: left + frame.clientLeft + x, y: top + frame.clientTop + y };
-    let there = document.elementFromPoint(point.x, point.y);
-    for (let inner; there?.shadowRoot; there = inner) {
-      inner = there.shadowRoot.elementFromPoint(point.x, point.y);
-      if (!inner || inner === there) break;
-    }
-    return { ...point, isInside, isInFront: there === frame };
-  };
-  const found = find();
-  if (found.isInFront || !mayScroll) return { ...found, isScrolled: false };
-  scrollBy({ top: found.y - innerHeight / 2, behavior: "instant" });
-  return { ...find(), isScrolled: true };
-}"""
-)
+_SCRIPT = Path(__file__).with_suffix(".js").read_text("utf-8").rstrip()
+_RELEASE, _FOCUS = f"{_SCRIPT}.release", f"{_SCRIPT}.focus"
+_HAS_FOCUS, _FIND_POINT = f"{_SCRIPT}.hasFocus", f"{_SCRIPT}.findPoint"
 
 
 class RealInput:
