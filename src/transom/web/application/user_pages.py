@@ -31,6 +31,7 @@ from transom.host.views.ui_resource import UIResource
 from transom.host.views.view import View
 from transom.json_values import clean
 from transom.recent import Recent
+from transom.web.cards import MAX_REASON
 from transom.web.page_link import Link
 from transom.web.seat import Seat, SeatOptions
 from transom.web.stage import Hello, Stage, StageListener, Wish
@@ -39,7 +40,6 @@ _log = logging.getLogger("transom.web")
 
 _MAX_PAGES = 20  # of one user
 _MAX_GONE = 1000  # Views of one user
-_MAX_REASON = 200
 _MOVED = "it is shown on another page now"
 _UNSEEN = "no page shows it any more"
 
@@ -84,6 +84,7 @@ class UserPages(StageListener):
         # The Host reports what fails in opening and closing Views.
         self._background = Background(ignore)
         self.stages: list[Stage] = []
+        self.label = user.label
         self.options = SeatOptions(confirm=True)
         self.seat = Seat(self)
 
@@ -107,12 +108,12 @@ class UserPages(StageListener):
         """Restore the Views that the user had."""
         host.restore(records)
         for key, each in records.views.items():
-            self._keep_reason(key, each.reason)
+            self._gone[key] = each.reason
 
     # --- pages -------------------------------------------------------------------------------
 
     def connect(
-        self, hello: Hello, origin: str, make_stage: Callable[[StageListener], Stage]
+        self, hello: Hello, origin: str, make_stage: Callable[[], Stage]
     ) -> tuple[Link, bool]:
         """A page of the user connects: returns its link, and whether it resumes an earlier one.
 
@@ -124,7 +125,7 @@ class UserPages(StageListener):
                 return stage.open_link(hello, origin)
         if len(self.stages) >= _MAX_PAGES:
             raise Refused(f"You have {_MAX_PAGES} pages open: close one, then load this one again")
-        stage = make_stage(self)
+        stage = make_stage()
         self.stages.append(stage)
         return stage.open_link(hello, origin)
 
@@ -163,10 +164,6 @@ class UserPages(StageListener):
     def leave(self, seat: Seat) -> None:
         """The next Host takes it again."""
 
-    async def label(self, resource: UIResource, stage: Stage) -> str | None:
-        """The label of a View's persistent origin, if it has one."""
-        return await self._user.label(resource, stage)
-
     def stage_of(self, key: str) -> Stage | None:
         """The Stage of the page that has the View's place."""
         return self._places.get(key)
@@ -192,7 +189,7 @@ class UserPages(StageListener):
                 await self._place_of(key)
         except TimeoutError:
             _log.warning("no page has a place for View %s", key)
-            self._keep_reason(key, "")  # if it is closed to make room, it opens at its place, too
+            self._gone[key] = ""  # if it is closed to make room, it opens at its place, too
             found = partial(self._place_of, key)
             raise NoPlace("no page has a place for it", found) from None
         return self._places[key]
@@ -270,7 +267,7 @@ class UserPages(StageListener):
     def _lose(self, stage: Stage, key: str) -> None:
         """The place of a View was removed: close it, and offer it to other pages."""
         del self._places[key]
-        self._keep_reason(key, "")
+        self._gone[key] = ""
         self._leave(stage, key, _UNSEEN)
         for other in self.stages:
             if other is not stage:
@@ -299,7 +296,7 @@ class UserPages(StageListener):
         if stage is not None and not stage.has_page:
             self._lose(stage, view.id)
             return
-        self._keep_reason(view.id, view.reason)
+        self._gone[view.id] = view.reason
         if stage is not None:
             del self._places[view.id]
             _send_absent(stage, view.id, view.reason)
@@ -309,12 +306,9 @@ class UserPages(StageListener):
         if isinstance(error.__cause__, asyncio.CancelledError) and view.id in self._places:
             self._closed(view)
 
-    def _keep_reason(self, key: str, reason: str) -> None:
-        self._gone[key] = reason
-
 
 def _send_absent(stage: Stage, key: str, reason: str, *, again: bool = True) -> None:
-    text = clean(reason, _MAX_REASON)
+    text = clean(reason, MAX_REASON)
     stage.send({"do": "absent", "view": key, "reason": text, "again": again})
 
 

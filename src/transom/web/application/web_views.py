@@ -46,7 +46,7 @@ from transom.web.application.workers import HOST_CHANNEL, Workers
 from transom.web.asgi import PageSocket, sandbox_app, static_file, unavailable
 from transom.web.mounted_views import Sandboxes, Violation, is_guard
 from transom.web.seat import Seat
-from transom.web.stage import Stage, StageListener
+from transom.web.stage import Stage
 
 _log = logging.getLogger("transom.web")
 _report = logs_errors(_log)
@@ -398,10 +398,10 @@ class WebViews:
         with suppress(RuntimeError, *_GONE):
             await websocket.close(code, reason)
 
-    def _make_stage(self, user: User, origin: str, template: str, listener: StageListener) -> Stage:
+    def _make_stage(self, user: User, origin: str, template: str) -> Stage:
         report = self._on_violation
         return Stage(
-            listener=listener,
+            listener=user.pages,
             on_violation=None if report is None else partial(report, user.name),
             csp=self._setup.sandbox.csp,
             origin=origin,

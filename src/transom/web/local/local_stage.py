@@ -55,7 +55,7 @@ class _PageOpening:
         """Find or open a page if there is none, and wait for it."""
         async with self._lock:
             await self._stage.wait_while_leaving()
-            if not self._stage.has_page and not await self._join():
+            if not self._stage.has_page and not (self._sharing and await self._sharing.join()):
                 await self._open_and_wait(url, timeout)
             self._reported = False
 
@@ -63,9 +63,6 @@ class _PageOpening:
         """Stop opening a page."""
         opening, self._opening = self._opening, None
         await stop(opening)
-
-    async def _join(self) -> bool:
-        return self._sharing is not None and await self._sharing.join()
 
     async def _open_and_wait(self, url: str, timeout: float | None) -> None:
         await self._open(url)
