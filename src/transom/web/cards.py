@@ -19,7 +19,7 @@ BY_USER = "the user closed it"
 """Why a View was closed."""
 
 MAX_TITLE = 60
-"""Characters of what a View calls itself that are shown."""
+"""Characters of what a View or a client calls itself that are shown."""
 
 _MAX_QUESTIONS = 20  # cards that a user can be expected to read
 # Of one kind, about one View or of one server; a kind that is not here is asked one at a time.

@@ -46,7 +46,6 @@ MARK = "~"
 SaveFile = Callable[[str, bytes], Awaitable[None]]
 """Saves a file of a View, given its name and content; Refused says why it cannot be saved."""
 
-_MAX_CLIENT = 60
 _ANSWERS_WITHIN = 1.0  # seconds that the page of a View has which is in no endless loop
 _MAX_ARGUMENTS = 20_000  # characters that a card shows; its user has to scroll to their end
 
@@ -115,7 +114,7 @@ class Seat:
 
     def __init__(self, pages: SeatPages, mark: str = "", client: str = "") -> None:
         self.mark = mark
-        self.client = "".join(c if c.isprintable() else " " for c in client)[:_MAX_CLIENT]
+        self.client = clean(client, MAX_TITLE)
         self.turn: Turn = nullcontext
         self._pages = pages
         self._host: Host | None = None
