@@ -113,7 +113,6 @@ class SharedRecords:
     ) -> None:
         self._lease = lease
         self._records = records
-        self._grants = True
         self._host = b""
         self._written: dict[str, int] = dict.fromkeys(() if known is None else known.views, 0)
         self._changed: set[str] = set(self._written)
@@ -145,14 +144,13 @@ class SharedRecords:
         self._writing.close()
         if self._retry is not None:
             self._retry.cancel()
-        self._grants = grants
-        await self._write(again=False)
+        await self._write(again=False, grants=grants)
 
-    async def _write(self, *, again: bool = True) -> None:
+    async def _write(self, *, again: bool = True, grants: bool = True) -> None:
         records = self._records()
         if records is None or not self._lease.held:
             return
-        if not self._grants:
+        if not grants:
             records = msgspec.structs.replace(records, grants=[])
         changes = self._changes(records)
         try:

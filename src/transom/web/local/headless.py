@@ -84,13 +84,10 @@ class StageBrowser(StageListener):
         self._opened = 0  # Views on the page
         self._checking = Background(ignore, limit=1)  # one check of the browser at a time
 
-    def start(self) -> None:
-        """Allow checks of the browser, after it was closed."""
-        self._checking = Background(ignore, limit=1)
-
     async def close(self) -> None:
         """End the browser, and Playwright."""
-        self._checking.cancel()
+        checking, self._checking = self._checking, Background(ignore, limit=1)
+        checking.cancel()
         await self._close_browser()
         await self._stop_driver()
 
@@ -499,7 +496,6 @@ class HeadlessRenderer(HeadlessSeat):
         await self._local.show_page("")
 
     async def __aenter__(self) -> Self:
-        self._browser.start()
         await self._local.start()
         return self
 
