@@ -264,6 +264,11 @@ class StageBrowser(StageListener):
         except Exception:  # noqa: BLE001 - whatever Playwright raises, there is no page left
             self._lost(stage, page, "the browser is gone")
 
+    def page_over(self, stage: Stage) -> None:
+        """Close the Views that the page has not shown yet, as the others are."""
+        for key in stage.views:
+            stage.remove(key, "the browser is gone")
+
     def view_unloaded(self, stage: Stage) -> None:
         """A View did not load: Chromium may have lost the process that starts its renderers.
 

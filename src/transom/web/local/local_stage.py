@@ -298,10 +298,8 @@ class LocalStage(StageListener):
             seat.set_surroundings(stage.surroundings)
 
     def page_over(self, stage: Stage) -> None:
-        """Close the Views that a page of our own browser has not shown yet, as the others are."""
-        if self._browser is not None:
-            for key in stage.views:
-                stage.remove(key, "the browser is gone")
+        """Pass it on."""
+        self._listener.page_over(stage)
 
     def view_unloaded(self, stage: Stage) -> None:
         """Pass it on."""
