@@ -1,12 +1,14 @@
 """A Chromium that runs by itself: renderers of several event loops use it, one after the other."""
 
 import asyncio
+import gc
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -85,6 +87,24 @@ async def test_one_that_does_not_answer_is_replaced_after_the_renderer_that_wait
             await renderer.show_page()
     assert not set(await use(process)) & set(hung)
     await asyncio.to_thread(process.close)
+
+
+async def test_one_that_never_says_where_it_listens_is_ended_and_nothing_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "chromium"
+    script.write_text("#!/bin/sh\nexec sleep 600\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("TRANSOM_CHROMIUM", str(script))
+    logged: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
+    async with HeadlessRenderer(process=ChromiumProcess(), timeout=0.5) as renderer:
+        with pytest.raises(TransomError, match="it did not answer within 0.5 s"):
+            await renderer.show_page()
+    assert processes(str(script)) == []
+    del renderer
+    gc.collect()
+    assert logged == []
 
 
 @pytest.mark.parametrize(

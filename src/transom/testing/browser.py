@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from transom.background import Background, ignore
 from transom.channel import Channel
-from transom.errors import TransomError, UsageError
+from transom.errors import InvalidResult, TransomError, UsageError
 from transom.host.host import Host
 from transom.host.views.renderers import InProcessRenderer, MakeApp
 from transom.host.views.ui_resource import UIResource, view_uri
@@ -151,13 +151,21 @@ class MixedRenderer:
         if not self.apps:
             await self._take_seat()
 
-    async def wait_for_browser(self, tool: Tool) -> None:
-        """Wait until it has started, if the tool's View needs it: that has its own time to open."""
-        with suppress(TransomError):  # its opening fails for the same reason
+    async def wait_for_browser(self, tool: Tool) -> str:
+        """Wait until it has started, if the tool's View needs it: that has its own time to open.
+
+        Returns:
+            Why it has not started, if so: the View's opening tries again.
+        """
+        with suppress(InvalidResult):  # it links no page: its opening says so
             if view_uri(tool) not in (None, *self.apps):
-                await self._take_seat()
-                assert self._shown is not None  # noqa: S101 - it came with the seat
-                await self._shown.show_page()
+                try:
+                    await self._take_seat()
+                    assert self._shown is not None  # noqa: S101 - it came with the seat
+                    await self._shown.show_page()
+                except TransomError as error:
+                    return str(error)
+        return ""
 
     async def _take_seat(self) -> HeadlessSeat:
         async with self._starting:

@@ -77,6 +77,7 @@ class ViewsFixture:
         self._servers: list[tuple[Target, str]] = []
         self._opened: dict[str, OpenedView] = {}
         self._early: dict[str, list[ViewProblem]] = {}
+        self._unstarted = ""  # why the browser of the last View had not started before its opening
         self._traffic = _Traffic(self._opened)
         self._console: deque[str] = deque(maxlen=_MAX_CONSOLE)
 
@@ -355,13 +356,15 @@ class ViewsFixture:
         if chosen not in names:
             has = ", ".join(names) or "none"
             raise AssertionError(f"The server has no tool {chosen}; it has: {has}")
-        await self._renderer.wait_for_browser(tools[chosen])
+        self._unstarted = await self._renderer.wait_for_browser(tools[chosen])
         return names[chosen]
 
     def _why_not_opened(self, tool: str, result: ToolResult, reason: str | None) -> str:
         lines = [f"{tool} opened no View: {reason or 'the tool links none'}"]
         if result.is_error:
             lines.append(f"The tool answered: {result.text[:500]}")
+        if self._unstarted and self._unstarted not in lines[0]:
+            lines.append(f"The browser had not started before: {self._unstarted}")
         early = [problem for problems in self._early.values() for problem in problems]
         lines += [_described(problem) for problem in early]
         lines += list(self._console)[-10:]

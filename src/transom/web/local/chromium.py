@@ -24,6 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, Any, TypeVar
 
+from transom.background import retrieve
 from transom.errors import TransomError, UsageError
 from transom.state_files import try_lock
 
@@ -241,15 +242,21 @@ class ChromiumProcess:
             TransomError: it did not start.
         """
         if self._process is not None and self._reader.is_alive():
-            return await asyncio.shield(asyncio.wrap_future(self._address))
+            return await self._where()
         executable = find_chromium() or _that_is_there(Path(installed))
 
         async def start(sandbox: bool) -> str:
             await asyncio.to_thread(self.close)
             self._start(executable, sandbox=sandbox)
-            return await asyncio.shield(asyncio.wrap_future(self._address))
+            return await self._where()
 
         return await start_chromium(executable, start)
+
+    async def _where(self) -> str:
+        address = asyncio.wrap_future(self._address)
+        address.add_done_callback(retrieve)  # whoever waits for it may give up
+        await asyncio.wait([address])
+        return address.result()
 
     def _start(self, executable: str, *, sandbox: bool) -> None:
         profile = self._profile = Profile()
