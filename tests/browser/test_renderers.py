@@ -288,6 +288,23 @@ async def test_a_browser_that_neither_loads_a_view_nor_fails_to_is_replaced() ->
         await until_gone(mark)
 
 
+def drivers() -> set[int]:
+    """Playwright's processes of this one."""
+    return set(descendants(os.getpid())) & set(processes("run-driver"))
+
+
+async def test_a_page_that_outlives_playwright_is_replaced_when_it_is_asked_for() -> None:
+    process, before = ChromiumProcess(), drivers()
+    async with headless(process=process) as (renderer, host):
+        view = await show(host)
+        signal_all(list(drivers() - before), signal.SIGKILL)
+        await renderer.show_page()
+        with pytest.raises(ViewClosed, match="the browser is gone"):
+            await view.call_tool("count")
+        assert await (await show(host)).screenshot()
+    await asyncio.to_thread(process.close)
+
+
 async def test_a_call_does_not_wait_for_a_view_whose_browser_went_away_while_it_loaded() -> None:
     loading = asyncio.Event()
 
@@ -377,11 +394,6 @@ async def failure_of(host: Host) -> str:
     note = (result.meta or {})["transom/view"]
     assert note["state"] == "failed"
     return note["error"]
-
-
-def drivers() -> set[int]:
-    """Playwright's processes of this one."""
-    return set(descendants(os.getpid())) & set(processes("run-driver"))
 
 
 async def new_driver(before: set[int]) -> int:

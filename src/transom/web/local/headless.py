@@ -257,6 +257,11 @@ class StageBrowser(StageListener):
         if (page := self.page) is not None:
             self._checking.start(self._check_page(stage, page))
 
+    async def check(self, stage: Stage) -> None:
+        """Give up a page that cannot be used: it may outlive Playwright, and nobody is told."""
+        if self.page is not None and stage.has_page:  # it is not just being loaded
+            await self._check_page(stage, self.page)
+
     async def _check_page(self, stage: Stage, page: BrowserPage) -> None:
         try:
             async with asyncio.timeout(self.options.timeout):
@@ -498,6 +503,7 @@ class HeadlessRenderer(HeadlessSeat):
         Raises:
             TransomError: it could not be started, or did not show its page in time.
         """
+        await self._browser.check(self.stage)
         await self._local.show_page("")
 
     async def __aenter__(self) -> Self:
