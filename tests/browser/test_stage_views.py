@@ -278,7 +278,9 @@ async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_clos
             await host.call_tool("show")
         for number in (1, 2):
             card = failure(user, f"tests-{number}")
-            why = card.get_by_text("it was not initialised within 2 s: its page has to call")
+            why = card.get_by_text(
+                "it was not initialised within 2 s: its page has to load and call"
+            )
             await card.get_by_text("If it happens again, tell the author of tests.").wait_for()
             assert await why.is_hidden()
             await card.get_by_text("Details for its author").click()

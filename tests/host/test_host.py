@@ -1086,6 +1086,8 @@ def test_what_a_page_says_again_is_no_change_and_what_is_invalid_is_refused_thou
         context.change({"theme": 5}, by_page=True)
     assert context.change({"theme": None}, by_page=False) == {"theme": "light"}
     assert context.change({"extra": 1}, by_page=False) == {"extra": 1}
+    assert context.change({"own": 1}, by_page=True) == {"own": 1}
+    assert context.change({"own": True}, by_page=True) == {"own": True}  # which is 1 in Python
 
 
 async def test_a_display_mode_that_a_view_lacks_does_not_keep_it_from_the_rest_of_a_change():

@@ -38,7 +38,8 @@ def why_not_opened(
             if began_to_connect:
                 said = "and no `ui/notifications/initialized`, or does not list its tools"
                 return f"{late} sent `ui/initialize`, {said}"
-            return f"{late} has to call `connect()`, and a script error before that prevents it"
+            duty = "has to load and call `connect()`, and a script error before that prevents it"
+            return f"{late} {duty}"
         case asyncio.CancelledError():
             return str(error) or "its opening was cancelled"
         case TransomError():

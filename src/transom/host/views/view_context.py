@@ -59,7 +59,7 @@ class SharedContext:
         return {
             key: values.get(key)
             for key in map(_wire_name, changes)
-            if not by_page or values.get(key) != before.get(key)
+            if not by_page or _encode(values.get(key)) != _encode(before.get(key))
         }
 
 
