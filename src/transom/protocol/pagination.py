@@ -8,7 +8,7 @@ from typing import Any
 class Pagination:
     """How far a list has been read. The list is cut where it repeats a cursor or has no end.
 
-    pages = Pages(limit)
+    pages = Pagination(limit)
     while True:
         page = await request(pages.cursor)
         if not pages.follow(page.next_cursor):
