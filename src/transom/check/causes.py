@@ -20,7 +20,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from transom.check.facts import ListedTool, ServedResource, TrialCall, near_miss, texts
+from transom.check.facts import (
+    CSP_DIRECTIVES,
+    ListedTool,
+    ServedResource,
+    TrialCall,
+    near_miss,
+    texts,
+)
 from transom.check.host_profiles import HostProfile
 from transom.check.observing import CORS_REFUSAL, LATE_HANDLER
 from transom.host.views.view_requests import CAPABILITY_OF
@@ -546,14 +553,6 @@ def _not_begun(case: _Case) -> Iterator[Cause]:
 
 # --- what its policy blocks
 
-_LOADED = ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src")
-CSP_FIELDS = {
-    "connect-src": ("connect", "connectDomains"),
-    "frame-src": ("frame", "frameDomains"),
-    "base-uri": ("base_uri", "baseUriDomains"),
-    **dict.fromkeys(_LOADED, ("resource", "resourceDomains")),
-}
-"""By directive: what declares an origin for it, in `Csp` and in `_meta.ui.csp`."""
 _SOURCES = (".ts", ".tsx", ".jsx", ".vue", ".svelte")
 
 
@@ -580,7 +579,7 @@ def _scripts(case: _Case) -> Iterator[Cause]:
 def _csp(case: _Case) -> Iterator[Cause]:
     for name, url in case.view.blocked:
         directive, origin = re.sub(r"-(elem|attr)$", "", name), _origin(url)
-        if directive not in CSP_FIELDS or origin in (case.profile.csp_allowed or ()):
+        if directive not in CSP_DIRECTIVES or origin in (case.profile.csp_allowed or ()):
             continue
         if not origin:
             if url == "eval":
@@ -591,7 +590,7 @@ def _csp(case: _Case) -> Iterator[Cause]:
             for each in case.view.problems
             if each.kind == "blocked" and url in each.message and (_place_of(each).line or 0) > 1
         )
-        ours, field = CSP_FIELDS[directive]
+        ours, field = CSP_DIRECTIVES[directive]
         yield _cause(
             f"csp-{directive.removesuffix('-src')}",
             f"{name} blocked {url}",

@@ -22,6 +22,14 @@ from transom.protocol.messages import LEGACY_URI_KEY, VIEW_MIME_TYPE
 
 RESOURCE_FIELDS = ("csp", "permissions", "domain", "prefersBorder")
 CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
+_LOADING = ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src")
+CSP_DIRECTIVES = {
+    "connect-src": ("connect", "connectDomains"),
+    "frame-src": ("frame", "frameDomains"),
+    "base-uri": ("base_uri", "baseUriDomains"),
+    **dict.fromkeys(_LOADING, ("resource", "resourceDomains")),
+}
+"""By directive: what declares an origin for it, in `Csp` and in `_meta.ui.csp`."""
 
 CallKind = Literal["example", "again", "invalid"]
 Client = Literal["apps", "text"]

@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -21,13 +21,11 @@ from transom.check.rules import RULES
 from transom.check.runner import CheckProgress
 from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli import parse_target, print_failure, run_async
+from transom.cli.author_options import CheckOptions
 from transom.cli.login import remote_server
 from transom.connections.targets import Target
 from transom.errors import UsageError
 from transom.json_values import JsonObject, clean
-
-if TYPE_CHECKING:
-    from transom.cli.author_options import CheckOptions
 
 
 def run(options: CheckOptions) -> int:

@@ -9,12 +9,13 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO
 
 from mcp.server.stdio import stdio_server
 from rich.console import Console
 
 from transom.cli import parse_target, run_async
+from transom.cli.conform_options import ConformHostOptions, ConformOptions, ConformViewOptions
 from transom.cli.login import remote_server
 from transom.cli.target import read_call
 from transom.conform.report import (
@@ -29,26 +30,23 @@ from transom.conform.server import ConformServer, other_server
 from transom.errors import UsageError
 from transom.python_files import load_python_file
 
-if TYPE_CHECKING:
-    from transom.cli.conform_options import ConformHostOptions, ConformOptions, ConformViewOptions
-
 _FORMS = {".json": as_json, ".xml": as_junit, ".html": as_html}
 _PRINTED = {"json": as_json, "junit": as_junit, "html": as_html}
 
 
 def run(options: ConformHostOptions | ConformViewOptions) -> int:
     """Do what the command line says; the exit code."""
-    subject = "host" if hasattr(options, "http") else "view"
     if options.requirements:
+        subject = "host" if isinstance(options, ConformHostOptions) else "view"
         Console().print(requirements_table(subject))
         return 0
     _check_files(options.report)
     # The loggers of both report what is wrong on purpose.
     logging.getLogger("transom").addHandler(logging.NullHandler())
     logging.getLogger("mcp").addHandler(logging.NullHandler())
-    if subject == "host":
-        return _measure_host(cast("ConformHostOptions", options))
-    report = run_async(_measure_view(cast("ConformViewOptions", options)))
+    if isinstance(options, ConformHostOptions):
+        return _measure_host(options)
+    report = run_async(_measure_view(options))
     return finish(report, options, sys.stdout)
 
 

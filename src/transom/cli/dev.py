@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING
 
 from transom.cli import run_async
+from transom.cli.options import DevOptions
 from transom.cli.target import read_target
 from transom.connections.targets import identity_of
 from transom.dev.session import DevSession, Settings
 from transom.errors import TransomError
 from transom.traffic import Recorder
 from transom.web.local.renderers import open_in_browser
-
-if TYPE_CHECKING:
-    from transom.cli.options import DevOptions
 
 
 def run(options: DevOptions) -> int:

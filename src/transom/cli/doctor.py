@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -19,15 +19,13 @@ from transom.check.doctor import Diagnosis, diagnose
 from transom.check.host_profiles import HostProfile, host_profile
 from transom.check.positions import Position, find_position
 from transom.cli import run_async
+from transom.cli.author_options import DoctorOptions
 from transom.cli.target import read_call, read_target
 from transom.connections import ServerConnection, Target
 from transom.connections.targets import way_to
 from transom.dev.files import source_files
 from transom.errors import NotConnected
 from transom.json_values import clean
-
-if TYPE_CHECKING:
-    from transom.cli.author_options import DoctorOptions
 
 
 def run(options: DoctorOptions) -> int:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
 from transom.cli import print_failure, run_async
 from transom.cli.command import did_you_mean
+from transom.cli.testing_options import EvalCommandOptions
 from transom.errors import UsageError
 from transom.evals.cases import EvalFile, Variant, as_list, read_cases
 from transom.evals.report import EvalReport, as_json, as_junit, print_report
 from transom.web.local.headless import HeadlessRenderer
-
-if TYPE_CHECKING:
-    from transom.cli.testing_options import EvalCommandOptions
 
 
 def run(options: EvalCommandOptions) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,9 +18,10 @@ from rich.console import Console
 from rich.text import Text
 
 from transom.background import ignore, stop
-from transom.check.causes import CSP_FIELDS
+from transom.check.facts import CSP_DIRECTIVES
 from transom.check.schemas import schema_error
 from transom.cli import print_failure, run_async
+from transom.cli.options import OpenOptions
 from transom.cli.target import read_call, read_object, read_target
 from transom.connections.targets import Target, identity_of
 from transom.dev.describing import wire_result, wire_tool
@@ -48,9 +49,6 @@ from transom.web.local.headless import HeadlessRenderer
 from transom.web.local.renderers import BrowserRenderer, open_in_browser
 from transom.web.mounted_views import MISSING, Violation
 from transom.web.seat import Seat
-
-if TYPE_CHECKING:
-    from transom.cli.options import OpenOptions
 
 Event = dict[str, Any]
 """A step of `transom open`; `event` says which."""
@@ -159,11 +157,11 @@ def _to_allow(directive: str, blocked: str) -> str:
     """What to write so that a View may do what was blocked; nothing where that is not known."""
     directive = re.sub(r"-(elem|attr)$", "", directive)
     parts = urlsplit(blocked)
-    if directive not in CSP_FIELDS:
+    if directive not in CSP_DIRECTIVES:
         return ""
     if not parts.netloc:
         return "--csp compat allows it" if blocked in {"inline", "eval"} else ""
-    field, wire = CSP_FIELDS[directive]
+    field, wire = CSP_DIRECTIVES[directive]
     origin = f"{parts.scheme}://{parts.netloc}"
     return (
         f'To allow it: views.add(…, csp=Csp({field}=["{origin}"])), '

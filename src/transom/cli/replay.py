@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from transom.cli import parse_target, run_async
+from transom.cli.testing_options import ReplayOptions
 from transom.connections.targets import way_to
 from transom.json_values import clean, visible_json
 from transom.testing.replay import Difference, Replay
 from transom.testing.replay_view import open_page
 from transom.web.local.headless import HeadlessRenderer
-
-if TYPE_CHECKING:
-    from transom.cli.testing_options import ReplayOptions
 
 
 def run(options: ReplayOptions) -> int:

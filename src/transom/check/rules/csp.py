@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from transom.check.facts import CSP_FIELDS, Facts, ServedResource, ViewObservation
+from transom.check.facts import CSP_DIRECTIVES, CSP_FIELDS, Facts, ServedResource, ViewObservation
 from transom.check.rule import Hits, Messages, Severity, rule, show
 from transom.check.scan import Reference
 from transom.json_values import as_object, type_name
@@ -156,15 +156,10 @@ _PERMISSIONS = {
     "clipboardWrite": "navigator.clipboard.write",
 }
 MAX_LABELS = 20
+# The directives that block what a page loads. Its <base> is judged by the page alone.
+_BLOCKING = [each for each in CSP_DIRECTIVES.items() if each[0] != "base-uri"]
 _HOST = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9_.-]+", re.IGNORECASE | re.ASCII)
 _RESOURCE_KINDS = frozenset({"script", "style", "image", "font", "media", "asset"})
-# The directives by which a browser blocks what a list does not declare, without `-src`.
-_DIRECTIVES = {
-    "connectDomains": ["connect"],
-    "resourceDomains": ["script", "style", "img", "font", "media", "worker"],
-    "frameDomains": ["frame"],
-    "baseUriDomains": [],
-}
 
 
 def _declared_origins(seen: Facts) -> Iterator[tuple[ServedResource, str, WebOrigin]]:
@@ -357,14 +352,14 @@ def _undeclared(
     """
     for resource in seen.resources:
         reported: set[str] = set()
-        for directive in _DIRECTIVES[field]:
+        for directive in (name for name, (_, declares) in _BLOCKING if declares == field):
             for finer, origin in (
                 b for v in seen.views or () if v.uri == resource.uri for b in v.blocked
             ):
                 # Browsers also name a finer directive, such as script-src-elem.
-                if f"{finer}-".startswith(f"{directive}-src-"):
+                if f"{finer}-".startswith(f"{directive}-"):
                     reported.add(origin)
-                    yield resource, directive, origin, "error"
+                    yield resource, directive.removesuffix("-src"), origin, "error"
         declared = DeclaredOrigins(resource.origins(field))
         for kind, url in _references(resource, kinds):
             origin = origin_of(url)
