@@ -64,9 +64,9 @@ async def check(
     """
     enabled = set(heuristics)
     surfaces = {rule.surface for rule in rules if not rule.heuristic or rule.id in enabled}
-    options = msgspec.structs.replace(options or Options(), surfaces=frozenset(surfaces))
-    if "C15" in enabled:
-        options = msgspec.structs.replace(options, read_twice=True)
+    options = options or Options()
+    twice = options.read_twice or "C15" in enabled
+    options = msgspec.structs.replace(options, surfaces=frozenset(surfaces), read_twice=twice)
     # A server under test gets our whole environment, and its standard error is not ours.
     connect = cast("Connect", server)
     if not callable(server):

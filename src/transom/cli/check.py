@@ -23,7 +23,6 @@ from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli import parse_target, print_failure, run_async
 from transom.cli.author_options import CheckOptions
 from transom.cli.login import remote_server
-from transom.connections.targets import Target
 from transom.errors import UsageError
 from transom.json_values import JsonObject, clean
 
@@ -48,7 +47,10 @@ def run(options: CheckOptions) -> int:
 def _report(options: CheckOptions) -> Report:
     """Check the server; UsageError if the command line is not valid."""
     rules = selected(RULES, options.select, options.ignore)
-    server, host = _server(options)
+    found = parse_target(options.target)
+    server = remote_server(found, options.header, "transom check")
+    # The SDK writes what goes wrong to its log as well; the report is the place for it.
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
     observer = None
     if options.browser:
         from transom.check.browser_checks import observe_views as observer  # noqa: PLC0415 - heavy
@@ -66,7 +68,7 @@ def _report(options: CheckOptions) -> Report:
                 timeout=options.timeout,
                 calling=_calling(options),
                 dev=options.dev,
-                server_host=host,
+                server_host=urlsplit(found).hostname if isinstance(found, str) else None,
                 observer=observer,
             ),
             progress=progress,
@@ -90,15 +92,6 @@ def _print(out: Console, report: Report, options: CheckOptions) -> None:
     for note in [report.failure, *report.notes]:
         if note is not None:
             print_failure("check", note)
-
-
-def _server(options: CheckOptions) -> tuple[Target, str | None]:
-    """The server, and its host name if it has one."""
-    found = parse_target(options.target)
-    host = urlsplit(found).hostname if isinstance(found, str) else None
-    # The SDK writes what goes wrong to its log as well; the report is the place for it.
-    logging.getLogger("mcp").addHandler(logging.NullHandler())
-    return remote_server(found, options.header, "transom check"), host
 
 
 def _calling(options: CheckOptions) -> Calling | None:
