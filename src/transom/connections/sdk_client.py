@@ -23,20 +23,14 @@ import mcp.types as mcp
 import msgspec
 from mcp import Client, ClientSession
 from mcp.client.session import ClientRequestContext, IncomingMessage, MessageHandlerFnT
-from mcp.client.subscriptions import (
-    PromptsListChanged,
-    ResourcesListChanged,
-    Subscription,
-    SubscriptionLost,
-    ToolsListChanged,
-    listen,
-)
+from mcp.client.subscriptions import Subscription, SubscriptionLost, listen
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import event_to_notification
 from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from transom.connections.upstream import TOOLS_CHANGED, CachingServer, announced_lists
+from transom.connections.upstream import CachingServer, announced_lists
 from transom.errors import (
     ConnectionClosed,
     InvalidResult,
@@ -50,16 +44,6 @@ from transom.protocol import wire
 from transom.protocol.peer import Progress
 from transom.session import OnProgress
 
-_EVENTS: Final = {
-    ToolsListChanged: TOOLS_CHANGED,
-    ResourcesListChanged: "notifications/resources/list_changed",
-    PromptsListChanged: "notifications/prompts/list_changed",
-}
-_NOTIFICATIONS: Final = {
-    mcp.ToolListChangedNotification: TOOLS_CHANGED,
-    mcp.ResourceListChangedNotification: "notifications/resources/list_changed",
-    mcp.PromptListChangedNotification: "notifications/prompts/list_changed",
-}
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 30.0
 
@@ -97,8 +81,8 @@ class ListChangedHandler:
 
     async def __call__(self, message: IncomingMessage) -> None:
         """Called by the SDK with each message of the server."""
-        method = _NOTIFICATIONS.get(cast("Any", type(message)))
-        if method is not None and self.on_list_changed is not None:
+        method: str = getattr(message, "method", "")
+        if method.endswith("/list_changed") and self.on_list_changed is not None:
             self.on_list_changed(method)
         if self._handler is not None:
             await self._handler(message)
@@ -159,9 +143,7 @@ class SdkServer(CachingServer):
                             self._list_changed(f"notifications/{kind}/list_changed")
                     pause, again = _FIRST_PAUSE, True
                     async for event in subscription:
-                        method = _EVENTS.get(cast("Any", type(event)))
-                        if method is not None:
-                            self._list_changed(method)
+                        self._list_changed(event_to_notification(event, {}).method)
                 return  # the server ended it
             except SubscriptionLost:
                 await asyncio.sleep(pause)
