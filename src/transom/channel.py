@@ -353,8 +353,8 @@ class _LinesChannel:
     async def _wait_flushed(self) -> None:
         """Wait while what is queued goes out, for as long as the other side reads."""
         transport = self._writer.transport
-        closed = asyncio.ensure_future(self._writer.wait_closed())
-        closed.add_done_callback(_ignore_error)
+        # A pipe that broke before we closed it is no error here.
+        closed = asyncio.gather(self._writer.wait_closed(), return_exceptions=True)
         left = transport.get_write_buffer_size()
         while not (await asyncio.wait((closed,), timeout=_STUCK))[0]:
             before, left = left, transport.get_write_buffer_size()
@@ -365,12 +365,6 @@ class _LinesChannel:
 def _one_line(data: bytes) -> bytes:
     # JSON has raw line breaks between tokens only, where a space means the same.
     return data.replace(b"\n", b" ").replace(b"\r", b" ")
-
-
-def _ignore_error(future: asyncio.Future[None]) -> None:
-    """Mark the error as seen: a pipe that broke before we closed it needs no warning."""
-    if not future.cancelled():
-        future.exception()
 
 
 def lines(

@@ -66,6 +66,7 @@ from transom.errors import (
     ChannelClosed,
     NotConnected,
 )
+from transom.json_values import as_object
 from transom.protocol import wire
 from transom.recent import Recent
 
@@ -506,7 +507,7 @@ class HttpHeaders:
         if not isinstance(message, JSONRPCRequest | JSONRPCNotification):
             return {}  # the transport sends the last version again
         params = message.params or {}
-        version = _object(params.get("_meta")).get(PROTOCOL_KEY)
+        version = as_object(params.get("_meta")).get(PROTOCOL_KEY)
         if isinstance(message, JSONRPCRequest) and message.method in ("initialize", "tools/list"):
             self._pending[message.id] = (message.method, isinstance(version, str))
         if isinstance(version, str):
@@ -523,7 +524,7 @@ class HttpHeaders:
         if isinstance(name, str):
             headers[MCP_NAME_HEADER] = encode_header_value(name)
             if method == "tools/call" and name in self._parameters:
-                arguments = _object(params.get("arguments"))
+                arguments = as_object(params.get("arguments"))
                 headers |= mcp_param_headers(self._parameters[name], arguments)
         return headers
 
@@ -551,7 +552,7 @@ class HttpHeaders:
             self._version = version if isinstance(version, str) else None
         elif modern and isinstance(message.result.get("tools"), list):
             tools = cast("list[object]", message.result["tools"])
-            message.result["tools"] = [each for each in tools if self._learn_tool(_object(each))]
+            message.result["tools"] = [each for each in tools if self._learn_tool(as_object(each))]
 
     def _learn_tool(self, tool: Mapping[str, Any]) -> bool:
         """Whether a tool that was listed can be called."""
@@ -570,7 +571,3 @@ class HttpHeaders:
         elif room and (marked := x_mcp_header_map(schema)):
             self._parameters[name] = marked
         return reason is None
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import Any, cast
 
 import anyio
@@ -13,7 +13,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from transom.background import retrieve
+from transom.background import retrieve, stop
 from transom.errors import INVALID_REQUEST, ChannelClosed
 from transom.protocol import wire
 
@@ -95,7 +95,5 @@ class InMemoryChannel:
         if not self._running.done():
             await asyncio.wait([self._running], timeout=_LEAVES_WITHIN)
         if not self._running.done():
-            self._running.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await self._running
+            await stop(self._running)
         await self._stack.aclose()

@@ -50,7 +50,7 @@ from mcp.shared.auth import (
 from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
-from transom.background import retrieve
+from transom.background import shared_task
 from transom.connections.oauth_client import OAuthClient
 from transom.connections.oauth_flows import flow_for, registered, with_secret_in_body
 from transom.connections.urls import server_of
@@ -283,10 +283,9 @@ class ServerLogin:
             NotConnected: that failed; the text says why and what to do.
         """
         abandoned = asyncio.Event()
-        task = asyncio.create_task(self._renew(challenge, self.stored, abandoned))
+        task = shared_task(self._renew(challenge, self.stored, abandoned))
         self._renewals.add(task)
         task.add_done_callback(self._renewals.discard)
-        task.add_done_callback(retrieve)
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:

@@ -166,9 +166,7 @@ class ServerProcess:
     async def _how_it_ended(self, error: ChannelClosed) -> str:
         if self._closing is not None:
             return str(error)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_DIES_WITHIN):
-                await self._exited.wait()
+        await _wait_for(self._exited, _DIES_WITHIN)
         code = self._process.returncode
         if code is None:
             return str(error)
@@ -205,11 +203,11 @@ class ServerProcess:
         # Its input first, as MCP specifies. Its output is still read: it may answer waiting
         # requests (such as a subscription), and must not fail with a broken pipe.
         self._input.close()
-        await self._wait_exited(_LEAVES_WITHIN)
+        await _wait_for(self._exited, _LEAVES_WITHIN)
         await self._channel.aclose()
         # Also if the process exited by itself: its children may still run.
         if signal_group(self._process, force=False):
-            await self._wait_exited(_ENDS_WITHIN)
+            await _wait_for(self._exited, _ENDS_WITHIN)
             signal_group(self._process, force=True)
         if not self._exited.is_set():
             self._process.kill()  # it left its own group
@@ -217,10 +215,11 @@ class ServerProcess:
         await self._stderr.wait_ended(_ENDS_WITHIN)  # its children may hold it open
         self._stderr.close()
 
-    async def _wait_exited(self, timeout: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self._exited.wait()
+
+async def _wait_for(event: asyncio.Event, timeout: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout):
+            await event.wait()
 
 
 def _widen(pipe: Any) -> None:
@@ -311,9 +310,7 @@ class _StandardError(asyncio.Protocol):
 
     async def wait_ended(self, timeout: float) -> None:
         """Wait until it is closed, for at most `timeout` seconds."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self._ended.wait()
+        await _wait_for(self._ended, timeout)
 
     async def last_output(self) -> str:
         """The end of it, once the process is gone."""

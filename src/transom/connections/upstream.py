@@ -20,7 +20,7 @@ from transom.connections.versions import (
     without_hop_keys,
 )
 from transom.errors import METHOD_NOT_FOUND, InvalidResult, ProtocolError
-from transom.json_values import has_word, member, members
+from transom.json_values import as_object, has_word, member, members
 from transom.protocol import wire
 from transom.protocol.pagination import Pagination
 from transom.session import OnProgress
@@ -115,12 +115,8 @@ async def list_all(
 
 def announced_lists(capabilities: Mapping[str, Any]) -> list[str]:
     """The lists for which a server declares `listChanged`: "tools", "resources" ..."""
-    announced: list[str] = []
-    for kind in ("tools", "resources", "prompts"):
-        declared: object = capabilities.get(kind)
-        if isinstance(declared, dict) and declared.get("listChanged") is True:  # pyright: ignore[reportUnknownMemberType]
-            announced.append(kind)
-    return announced
+    kinds = ("tools", "resources", "prompts")
+    return [kind for kind in kinds if as_object(capabilities.get(kind)).get("listChanged") is True]
 
 
 class ToolCache:
