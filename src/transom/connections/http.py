@@ -49,9 +49,9 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from transom.background import stop
-from transom.channel import memory_pair
+from transom.channel import Pipe
 from transom.connections.login import LoginOptions, ServerLogin, is_challenge, tls_context
-from transom.connections.urls import server_of
+from transom.connections.urls import is_loopback, server_of
 from transom.connections.versions import (
     DISCOVERY_VERSION,
     PROTOCOL_KEY,
@@ -89,7 +89,6 @@ _PROBE_HEADERS = {
 }
 _NO_SESSION = re.compile(rb"session.{0,3}id", re.IGNORECASE)
 _NO_METHOD = str(METHOD_NOT_FOUND).encode()
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 OnLost = Callable[[str], None]
 """Called with a reason when the server is gone."""
@@ -127,7 +126,8 @@ class HttpChannel:
             self._lose, self.login, max_bytes, headers=dict(headers), **options
         )
         self._headers = HttpHeaders()
-        self._ours, self._theirs = memory_pair(capacity=64)
+        self._incoming = Pipe(64)
+        self.receive = self._incoming.receive
         self._write: Any = None
         self._reason: str | None = None
         self._opened = asyncio.Event()
@@ -169,14 +169,7 @@ class HttpChannel:
     async def _refuse(self, data: bytes, code: int, text: str) -> None:
         """Answer a message that cannot be sent as an HTTP request, so that nobody waits for it."""
         if (id := wire.id_of_request(data)) is not None:
-            await self._theirs.send(wire.encode_error(id, code, text))
-
-    async def receive(self) -> bytes:
-        """The next message."""
-        try:
-            return await self._ours.receive()
-        except ChannelClosed:
-            raise ChannelClosed(self._reason or "the connection was closed") from None
+            await self._incoming.send(wire.encode_error(id, code, text))
 
     async def aclose(self) -> None:
         """End the session and the connections. Safe to repeat."""
@@ -213,13 +206,13 @@ class HttpChannel:
                 self._opened.set()
                 async for item in read:
                     if self._reason is None:  # the transport's own errors at the end do not count
-                        await self._theirs.send(self._received(item))
+                        await self._incoming.send(self._received(item))
         except Exception as error:  # noqa: BLE001 - whatever it is, the connection is over
             self._lose(_describe(error))
         finally:
-            self._reason = self._reason or "the connection was closed"
+            self._incoming.reason = self._reason = self._reason or "the connection was closed"
             self._opened.set()
-            await self._theirs.aclose()
+            self._incoming.close()
 
     def _received(self, item: SessionMessage | Exception) -> bytes:
         if isinstance(item, Exception):
@@ -460,7 +453,7 @@ def _client_options(url: str) -> dict[str, Any]:
 def _proxy(url: str) -> str | None:
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if host in _LOOPBACK or host.endswith(".localhost") or proxy_bypass(host):
+    if is_loopback(url) or proxy_bypass(host):
         return None
     proxies = getproxies()
     return proxies.get(parts.scheme) or proxies.get("all")

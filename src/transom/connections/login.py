@@ -53,7 +53,7 @@ from pydantic import AnyUrl
 from transom.background import shared_task
 from transom.connections.oauth_client import OAuthClient
 from transom.connections.oauth_flows import flow_for, registered, with_secret_in_body
-from transom.connections.urls import server_of
+from transom.connections.urls import is_loopback, server_of
 from transom.errors import NotConnected
 from transom.json_values import as_list, as_object, clean
 from transom.state_files import open_lock, state_folder, try_lock, write_private
@@ -71,7 +71,6 @@ _MAX_TOKEN = 64 * 1024
 _MAX_QUESTIONS = 5  # pages opened for a user and a server in an hour, by one process
 _EARLY = 10.0  # seconds before it expires that a token is renewed
 _POLL = 0.05
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TOKEN = re.compile(r"[!-~]+")
 _KEYRING = "transom"
 _UNUSABLE = "its issuer's answer cannot be used"
@@ -569,7 +568,7 @@ class _Renewal:
         if _is_this_machine(url) and not _is_this_machine(self._server):
             text = f"{server_of(url)} is not safe: it is on this machine, and the server is not"
             raise self._failure(text)
-        if urlsplit(url).scheme != "https" and not _is_loopback(url):
+        if urlsplit(url).scheme != "https" and not is_loopback(url):
             raise self._failure(f"{server_of(url)} is not safe: it has to be an https URL")
 
     def _check_token(self, tokens: OAuthToken) -> None:
@@ -745,17 +744,11 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{host.removesuffix(default)}"
 
 
-def _is_loopback(url: str) -> bool:
-    """Whether requests to this URL certainly stay on this machine."""
-    host = (urlsplit(url).hostname or "").rstrip(".")
-    return host in _LOOPBACK or host.endswith(".localhost") or host.startswith("127.")
-
-
 def _is_this_machine(url: str) -> bool:
     """Whether this may be another name of this machine: any spelling of loopback, or its own."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     own = socket.gethostname().lower()
-    if _is_loopback(url) or host in ("localhost.localdomain", "ip6-localhost", "ip6-loopback"):
+    if is_loopback(url) or host in ("localhost.localdomain", "ip6-localhost", "ip6-loopback"):
         return True
     if host in (own, f"{own}.local", own.partition(".")[0]):
         return True

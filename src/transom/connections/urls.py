@@ -1,4 +1,4 @@
-"""The URL of a server: whether it is one, and how it is shown."""
+"""The URL of a server: whether it is one, where it leads, and how it is shown."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ def is_http_url(text: str) -> bool:
     with suppress(ValueError):
         return text.startswith(("http://", "https://")) and bool(urlsplit(text).hostname)
     return False
+
+
+def is_loopback(url: str) -> bool:
+    """Whether requests to this URL certainly stay on this machine."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    return host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
 
 
 def server_of(url: str) -> str:
