@@ -47,19 +47,18 @@ _BLOCK_KEYS: Final = {
     "resource_link": {"uri", "name"},
     "resource": {"resource"},
 }
-_IMAGES: Final = (
+_BEGINNINGS: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
-)
-_SOUNDS: Final = (
     (b"ID3", "audio/mpeg"),
     (b"\xff\xfb", "audio/mpeg"),
     (b"\xff\xf3", "audio/mpeg"),
     (b"\xff\xf2", "audio/mpeg"),
     (b"OggS", "audio/ogg"),
     (b"fLaC", "audio/flac"),
+    (b"%PDF-", "application/pdf"),
 )
 _RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
@@ -225,11 +224,9 @@ def _text(value: str) -> TextContent:
 
 
 def _sniffed(data: bytes) -> str:
-    for start, mime_type in (*_IMAGES, *_SOUNDS):
+    for start, mime_type in _BEGINNINGS:
         if data.startswith(start):
             return mime_type
     if data[:4] == b"RIFF" and data[8:12] in _RIFF:
         return _RIFF[data[8:12]]
-    if data.startswith(b"%PDF-"):
-        return "application/pdf"
     return "application/octet-stream"
