@@ -186,7 +186,6 @@ class Session:
             await self._wait_for(list(self._incoming.handlers.values()), cancel=True)
             await self._wait_for([self._outbox.writer], cancel=False)
         except asyncio.CancelledError:
-            self._finish(reason)
             self._close_channel()
             raise
         finally:
