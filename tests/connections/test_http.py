@@ -20,7 +20,7 @@ from tests.ports import reserved_port
 from tests.server.clients import serving
 from transom.connections.connection import ServerConnection
 from transom.connections.http import connect_http
-from transom.connections.urls import server_of
+from transom.connections.urls import is_loopback, server_of
 from transom.errors import ChannelClosed, ConnectionClosed, NotConnected, ProtocolError
 
 
@@ -383,3 +383,19 @@ async def test_a_port_where_nothing_listens_is_told_with_what_to_do() -> None:
 
 def test_what_is_said_of_a_url_has_no_secret_in_it() -> None:
     assert server_of("https://me:secret@a.example:1/mcp?key=secret#x") == "https://a.example:1/mcp"
+
+
+@pytest.mark.parametrize(
+    ("host", "ours"),
+    [
+        *[
+            (host, True)
+            for host in ("localhost", "x.localhost.", "127.0.0.1", "127.9.9.9", "[::1]")
+        ],
+        *[(host, False) for host in ("127.0.0.1.x.example", "127.x.example", "10.0.0.1", "[::2]")],
+    ],
+)
+def test_a_host_whose_name_begins_like_an_address_of_this_machine_is_elsewhere(
+    host: str, ours: bool
+) -> None:
+    assert is_loopback(f"http://{host}:8000/mcp") is ours

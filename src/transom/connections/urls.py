@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from ipaddress import ip_address
 from urllib.parse import urlsplit, urlunsplit
 
 
@@ -16,7 +17,9 @@ def is_http_url(text: str) -> bool:
 def is_loopback(url: str) -> bool:
     """Whether requests to this URL certainly stay on this machine."""
     host = (urlsplit(url).hostname or "").rstrip(".")
-    return host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
 
 
 def server_of(url: str) -> str:
