@@ -263,10 +263,7 @@ class _WatchedClient(httpx2.AsyncClient):
     ) -> httpx2.Response:
         """Send a request with the login at the server, which is renewed if it is refused.
 
-        Args:
-            request: the request.
-            within: seconds for the answer; a login by the user may take longer.
-            options: of httpx.
+        It is answered `within` seconds; a login by the user may take longer.
 
         Raises:
             NotConnected: there is no login that the server accepts; the text says what to do.

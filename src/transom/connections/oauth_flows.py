@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 import httpx2
@@ -48,20 +48,17 @@ def flow_for(
     show_page: Callable[[str], Awaitable[None]],
     wait_for_code: Callable[[], Awaitable[AuthorizationCodeResult]],
 ) -> OAuthClientProvider:
-    """The flow for the login at a server.
-
-    Args:
-        server: its URL.
-        client: the client that was registered by hand, if there is one.
-        storage: has the tokens.
-        metadata_url: the URL of a client-id metadata document.
-        show_page: shows the user a login page.
-        wait_for_code: what the page led the browser back with.
-    """
+    """The flow for the login at a server. `metadata_url`: of a client-id metadata document."""
     if client is not None and client.asks_nobody:
         return _flow_without_user(server, client, storage)
-    return _UserFlow(
-        client,
+
+    class UserFlow(OAuthClientProvider):
+        async def _perform_authorization(self) -> httpx2.Request:
+            if client is not None:
+                _identify(self.context, client)
+            return await super()._perform_authorization()
+
+    return UserFlow(
         server,
         OAuthClientMetadata(
             client_name="Transom",
@@ -73,17 +70,6 @@ def flow_for(
         callback_handler=wait_for_code,
         client_metadata_url=metadata_url,
     )
-
-
-class _UserFlow(OAuthClientProvider):
-    def __init__(self, client: OAuthClient | None, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._client = client
-
-    async def _perform_authorization(self) -> httpx2.Request:
-        if self._client is not None:
-            _identify(self.context, self._client)
-        return await super()._perform_authorization()
 
 
 def _flow_without_user(

@@ -195,11 +195,8 @@ async def request_task(
 ) -> bytes:
     """The answer of 2025-11-25 to `tasks/get`, `tasks/result` or `tasks/cancel`.
 
-    Args:
-        send: sends requests to a server that has the extension.
-        answer_input: gives the `inputResponses` for a task that asks for input.
-        method: one of the three.
-        id: of the task.
+    `send` sends requests to a server that has the extension; `answer_input` gives the
+    `inputResponses` for a task that asks for input.
     """
     params = wire.encode({"taskId": id})
     if method == "tasks/cancel":
