@@ -198,11 +198,7 @@ def _vscode_command(name: str, entry: Entry, scope: Scope) -> str:
     return shlex.join(["code", "--add-mcp", rendered({"name": name, **entry}, None)])
 
 
-def _known(*clients: AgentConfig) -> dict[str, AgentConfig]:
-    return {client.name: client for client in clients}
-
-
-CLIENTS: Mapping[str, AgentConfig] = _known(
+_CLIENTS = (
     AgentConfig(
         name="claude-code",
         title="Claude Code",
@@ -326,6 +322,7 @@ CLIENTS: Mapping[str, AgentConfig] = _known(
         afterwards=dict.fromkeys(Scope, "Zed takes it up by itself; see its Agent settings."),
     ),
 )
+CLIENTS: Mapping[str, AgentConfig] = {client.name: client for client in _CLIENTS}
 
 
 def client_named(name: str) -> AgentConfig:

@@ -213,10 +213,7 @@ class _Reader:
         return ServerConfig(name=name, command=command, env=env, cwd=cwd, **views)
 
     def _views(self, entry: Entry) -> dict[str, dict[str, str]]:
-        ours: object = entry.get("transom")
-        if ours is not None and not isinstance(ours, dict):
-            raise UsageError(f"{self._at}: 'transom' must be an object, in {{}}")
-        given = cast("Entry", ours or {})
+        given = self._object(entry, "transom")
         for key in given:
             if key not in ("open", "reuse"):
                 raise UsageError(f"{self._at}: 'transom' has no {key!r}: it takes open and reuse")
@@ -288,16 +285,17 @@ class _Reader:
         return str(self._file.absolute().parent / folder)
 
     def _mapping(self, entry: Entry, key: str) -> dict[str, str]:
-        values: object = entry.get(key)
-        if values is None:
-            return {}
-        if not isinstance(values, dict):
-            raise UsageError(f"{self._at}: {key!r} must be an object, in {{}}")
         return {
             name: self._text(f"{key}.{name}", value)
-            for name, value in cast("dict[str, object]", values).items()
+            for name, value in self._object(entry, key).items()
             if value is not None
         }
+
+    def _object(self, entry: Entry, key: str) -> Entry:
+        values: object = entry.get(key, {})
+        if values is not None and not isinstance(values, dict):
+            raise UsageError(f"{self._at}: {key!r} must be an object, in {{}}")
+        return cast("Entry", values or {})
 
     def _text(self, key: str, value: object) -> str:
         if isinstance(value, int | float) and not isinstance(value, bool):
