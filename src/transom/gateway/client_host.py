@@ -64,30 +64,21 @@ class Display(Protocol):
 
 
 class ViewOptions(msgspec.Struct, frozen=True):
-    """How a gateway shows Views, the same for all of its clients."""
+    """How a gateway shows Views, the same for all of its clients: see `Gateway`."""
 
     screen: Display | None = None
-    """Where; None: tools that link a View just run."""
     naming: Naming = "both"
-    """How a model sees the tools of Views."""
     approval: Approval = "client"
-    """Who approves the calls of a View's tools."""
     drive: Drive = "when_no_tools"
-    """Which Views a model may use by their pages."""
     fresh: bool = False
-    """Whether every View is listed again at each listing."""
     view_calls: ViewCalls = "linked"
-    """Which tools of servers Views may call."""
     approve_view_calls: bool = False
-    """Whether the user is asked before."""
     limits: Limits | None = None
-    """How much a View may cost; by default as for any host."""
+    traffic: TrafficListener | None = None
     settings: Mapping[str, ViewSettings] = {}
     """By server: how its tools open Views."""
     identities: Mapping[str, str] = {}
     """By server: what identifies it, also in the next run."""
-    traffic: TrafficListener | None = None
-    """Gets every message to and from servers and Views."""
 
 
 class ViewRecords(msgspec.Struct, frozen=True):
@@ -102,12 +93,8 @@ class ViewRecords(msgspec.Struct, frozen=True):
 class ClientHost:
     """Makes the host of one client's Views, and gives it the servers.
 
-    Args:
-        options: how Views are shown.
-        client_name: what the user sees the client as.
-        inputs: asks the client.
-        records: of its Views; None: they end with this gateway.
-        configure: sets the handlers of a host that was made.
+    `configure` sets the handlers of a host that was made. Without `records`, the client's Views end
+    with this gateway.
     """
 
     def __init__(

@@ -121,16 +121,7 @@ class ToolHead(msgspec.Struct):
 
 
 class ClientViews:
-    """The Views of one client.
-
-    Args:
-        options: how Views are shown.
-        client: whose they are.
-        inputs: asks the client.
-        subscriptions: what it gets notifications of.
-        client_name: what the user sees the client as.
-        records: of the Views it had at another replica.
-    """
+    """The Views of one client, whom the user sees as `client_name`."""
 
     def __init__(
         self,

@@ -509,10 +509,7 @@ class HttpSession(HttpClient):
     async def listen(self, last_event: str | None, receive: Receive, send: Send) -> None:
         """Answer a GET: the stream for what belongs to no request, or the rest of another one.
 
-        Args:
-            last_event: the id of the last event that the client got of a stream.
-            receive: of ASGI.
-            send: of ASGI.
+        That is the stream of `last_event`, the id of the last event that the client got.
         """
         stream = _Messages() if last_event is None else self._events.find(last_event)
         if stream is None:

@@ -202,11 +202,6 @@ class Member(ServerListener):
         """Whether it can be used."""
         return self.introduction is not None and self.connection.up
 
-    @property
-    def settled(self) -> bool:
-        """Whether its introduction has ended, one way or the other."""
-        return self.introduction is not None or self.failure is not None
-
     def can(self, capability: str) -> bool:
         """Whether it declared a capability; assumed if it was never asked."""
         return self.capabilities is None or self.capabilities.get(capability) is not None
@@ -356,11 +351,7 @@ class Members:
     # --- introducing -------------------------------------------------------------------------
 
     async def introduce_all(self, params: bytes | None = None) -> None:
-        """Introduce the client to all servers, and wait for them, but not long.
-
-        Args:
-            params: the params of the client's own introduction, for the only server.
-        """
+        """Introduce the client to all servers, to an only one with these params."""
         if self.only is not None:
             await self.only.ready()
             await self._introduce(self.only, params)
@@ -378,7 +369,7 @@ class Members:
             raise ProtocolError(SERVER_ERROR, f"No server can be used: {self._failures()}")
 
     def _all_settled(self) -> bool:
-        return all(each.settled for each in self._all)
+        return all((each.introduction or each.failure) is not None for each in self._all)
 
     async def _until(self, condition: Callable[[], object], timeout: float) -> None:
         with suppress(TimeoutError):
@@ -404,10 +395,6 @@ class Members:
 
     async def _introduce(self, member: Member, params: bytes | None = None) -> None:
         """Introduce the client to a server: in the client's version, or else in the server's.
-
-        Args:
-            member: the server.
-            params: the params of the client's own introduction, if available.
 
         Raises:
             ProtocolError, InvalidResult, NotConnected: what the server answered to the first.

@@ -56,13 +56,9 @@ def with_own_capabilities(answer: Raw | bytes) -> bytes:
 def merge_introductions(
     era: Era, answers: Mapping[str, bytes], requested: str, *, missing: bool
 ) -> bytes:
-    """The answers of several servers to the client's introduction, as one.
+    """The answers of several servers, in either era's form, to the client's introduction, as one.
 
-    Args:
-        era: the client's.
-        answers: by server, in either era's form.
-        requested: the version that the client asked for.
-        missing: whether there are servers that have not answered yet.
+    `requested` is the version that the client asked for. What is `missing` has not answered yet.
     """
     told = {name: era.introduced(each, name, requested) for name, each in answers.items()}
     head = era.merged(list(told.values()), _INFO)

@@ -185,12 +185,7 @@ class Subscriptions:
         return known
 
     def notify_list_changed(self, name: str, eras: Iterable[Era] = ERAS) -> None:
-        """Notify the client that the list "tools", "resources" or "prompts" changed.
-
-        Args:
-            name: the list.
-            eras: for whose requests it changed.
-        """
+        """Notify the client that "tools", "resources" or "prompts" changed, for these eras."""
         for era in eras:
             if era.has_streams:
                 for stream in list(self._streams.values()):

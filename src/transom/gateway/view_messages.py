@@ -147,9 +147,7 @@ class ViewMessages:
     def read(self, view_id: str | None, names: Callable[[str], str]) -> object:
         """What a View, or all of them, sent to the model; None if there is no such View.
 
-        Args:
-            view_id: the View's id.
-            names: the client's name for each View.
+        `names` gives the client's name for each.
         """
         if view_id is None:
             return {"views": [self._state(each, names) for each in self._views]}
