@@ -291,6 +291,17 @@ async def test_a_server_that_acknowledges_resources_that_are_none_does_not_hold_
         assert honoured == wanted
 
 
+async def test_a_list_that_nobody_knows_may_change(caplog: pytest.LogCaptureFixture):
+    one, two = Fake("one", ["add"]), streaming("two")
+    async with gateway(one, two, greet=False) as client:
+        await client.result("server/discover", stamped())
+        await opened(client, {"toolsListChanged": True})
+        await one.tell("notifications/odd/list_changed")
+        await one.tell(TOOLS_CHANGED)
+        await client.hears(TOOLS_CHANGED)
+    assert [each for each in caplog.records if each.levelname == "ERROR"] == []
+
+
 async def test_nothing_comes_on_a_stream_before_it_is_acknowledged():
     one, two = streaming("one"), streaming("two")
     acknowledge = two.by_message.pop("subscriptions/listen")

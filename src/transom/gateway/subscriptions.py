@@ -45,7 +45,7 @@ class _Filter(msgspec.Struct, rename="camel"):
 
     def has_list(self, name: str) -> bool:
         """Whether it asks for changes of the list "tools", "resources" or "prompts"."""
-        return getattr(self, f"{name}_list_changed") is True
+        return getattr(self, f"{name}_list_changed", None) is True
 
     @property
     def own_uris(self) -> list[str]:
