@@ -199,7 +199,7 @@ class HttpGateway:
             request.receive = self._turns.charging(share, request.receive)
             if self._bus is not None:
                 await self._bus.confirm()
-            if request.headers.get("mcp-protocol-version") in (None, *HANDSHAKE_VERSIONS):
+            if request.in_session:
                 await self._serve_session(request)
             else:
                 await self._serve_stateless(request)
@@ -246,7 +246,7 @@ class HttpGateway:
         id = request.headers.get(SESSION_HEADER, "")
         if id in self.clients or id in self._elsewhere:
             return id
-        if id or request.headers.get("mcp-protocol-version") in (None, *HANDSHAKE_VERSIONS):
+        if id or request.in_session:
             return f"at {(request.scope.get('client') or ['?'])[0]}"
         return _PRINCIPAL + _principal_key(request.headers)
 
@@ -404,6 +404,9 @@ class _HttpRequest:
         self.bus = bus
         self.headers = Headers(scope=scope)
         self.method: str = scope["method"]
+        version = self.headers.get("mcp-protocol-version")
+        self.in_session = version is None or version in HANDSHAKE_VERSIONS
+        """Whether its version has sessions."""
         self.body = b""
         self.id: wire.RequestId | None = None
         """The id of the JSON-RPC request in the body, once that was read."""

@@ -23,7 +23,7 @@ from datetime import datetime
 from importlib.metadata import Distribution, PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -47,7 +47,8 @@ from transom.gateway.configuration.config import (
     text_of,
     variables_of,
 )
-from transom.gateway.configuration.config_text import FORMATS, Object, TextFormat
+from transom.gateway.configuration.config_text import FORMATS, TextFormat
+from transom.json_values import as_list, as_object
 
 _SCRIPT = re.compile(
     r"(?P<path>[^:]+\.(?:py|js|mjs|cjs|ts|mts|rb|sh|json|toml|ya?ml))(?P<rest>:[A-Za-z_][\w.]*)?"
@@ -172,12 +173,8 @@ def find_clients(machine: Machine | None = None) -> Iterator[Found]:
 
 def _words(entry: object) -> list[str]:
     """The command line of an entry."""
-    if not isinstance(entry, dict):
-        return []
-    values = cast("Object", entry)
-    command: object = values.get("command", values.get("cmd"))
-    args: object = values.get("args")
-    words = [command, *(cast("list[object]", args) if isinstance(args, list) else [])]
+    values = as_object(entry)
+    words = [values.get("command", values.get("cmd")), *as_list(values.get("args"))]
     return [word for word in words if isinstance(word, str)]
 
 
@@ -266,14 +263,9 @@ def transom_command() -> list[str]:
         beside = uv and shutil.which("uvx", path=str(Path(uv).parent))
         package = transom_requirement("headless" if find_spec("playwright") else "")
         return [beside or _which("uvx") or "uvx", "--from", package, "transom"]
-    name = "transom.exe" if os.name == "nt" else "transom"
-    beside = Path(sys.executable).parent / name
-    if beside.is_file():
-        return [str(beside)]
-    found = _which("transom")
-    if found:
-        return [str(Path(found).absolute())]
-    return [sys.executable, "-m", "transom"]
+    beside = Path(sys.executable).parent / ("transom.exe" if os.name == "nt" else "transom")
+    found = str(beside) if beside.is_file() else _which("transom")
+    return [str(Path(found).absolute())] if found else [sys.executable, "-m", "transom"]
 
 
 def transom_requirement(extra: str = "") -> str:
@@ -293,22 +285,11 @@ def _installed_from() -> str | None:
         return None
     if recorded is None:
         return None
-    source = msgspec.json.decode(recorded, type=_Source)
-    if source.vcs_info is None:
-        return source.url
-    return f"{source.vcs_info.vcs}+{source.url}@{source.vcs_info.commit_id}"
-
-
-class _Repository(msgspec.Struct):
-    vcs: str
-    commit_id: str
-
-
-class _Source(msgspec.Struct):
-    """What an installer records beside a package (PEP 610)."""
-
-    url: str
-    vcs_info: _Repository | None = None
+    source: Any = msgspec.json.decode(recorded)  # as PEP 610 has it
+    repository = source.get("vcs_info")
+    if repository is None:
+        return str(source["url"])
+    return f"{repository['vcs']}+{source['url']}@{repository['commit_id']}"
 
 
 def _which(program: str) -> str | None:
