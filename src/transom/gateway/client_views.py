@@ -447,9 +447,7 @@ class ClientViews:
         """A tool's result with what the model has not seen yet, if the result ends the call."""
         if not self._host.needed or not is_complete(result) or "task" in members(result):
             return result
-        result = without_marks(result)
-        unseen = self._messages.take_unseen()
-        return with_blocks(result, unseen) if unseen else result
+        return with_blocks(without_marks(result), self._messages.take_unseen())
 
     def resources(self, era: Era) -> list[bytes]:
         """The resources of Views, as listed."""

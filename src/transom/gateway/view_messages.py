@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -44,14 +44,15 @@ def text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def with_blocks(result: Raw | bytes, blocks: Iterable[object]) -> bytes:
+def with_blocks(result: Raw | bytes, blocks: Sequence[object]) -> bytes:
     """A tool's result with more content at its end; unchanged if it has no list of content."""
-    added = [wire.encode(block) for block in blocks]
+    if not blocks:
+        return bytes(result)
     try:
         content = msgspec.json.decode(members(result).get("content", b"[]"), type=list[Raw])
     except msgspec.DecodeError:
         return bytes(result)
-    return with_entries(result, "content", [*content, *added])
+    return with_entries(result, "content", [*content, *map(wire.encode, blocks)])
 
 
 class _Sender:
