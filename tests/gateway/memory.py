@@ -17,7 +17,7 @@ from transom import App, InProcessRenderer
 from transom.channel import Channel, memory_pair
 from transom.connections.connection import Connect
 from transom.errors import ChannelClosed
-from transom.gateway.client_host import ViewOptions
+from transom.gateway.client_host import ViewOptions, ViewRecords
 from transom.gateway.proxy import Proxy
 from transom.host.asking.policy import ApprovalRequest, Decision, Deny
 from transom.host.views.renderers import Renderer
@@ -341,6 +341,7 @@ async def gateway(
     pictures: bool = False,
     renderer: Renderer | None = None,
     hung_after: float = 300.0,
+    records: ViewRecords | None = None,
     **options: Any,
 ) -> AsyncIterator[Gateway]:
     """A gateway with a client that has said hello, or says who it is each time (`modern`)."""
@@ -349,7 +350,8 @@ async def gateway(
     screen = Screen({URI: shop}, pictures=pictures, renderer=renderer)
     ours, theirs = memory_pair()
     views = ViewOptions(screen, **options)
-    proxy = Proxy(ours, [("shop", server.connect)], views, hung_after=hung_after)
+    servers = [("shop", server.connect)]
+    proxy = Proxy(ours, servers, views, records=records, hung_after=hung_after)
     running = asyncio.create_task(proxy.run())
     client = Raw(theirs, answers or {})
     made = Gateway(client, server, screen, shop)

@@ -7,12 +7,16 @@ from base64 import b64encode
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.gateway.memory import PNG, TOOLS, Server, gateway, text, tool, words
 from transom import Allow, App, CallContext, Deny
 from transom.errors import ProtocolError
+from transom.gateway import client_host
+from transom.gateway.client_host import ViewRecords
 from transom.gateway.client_views import _log_view_problem
+from transom.host.open_views import HostRecords
 from transom.types import TextContent, Tool, ViewProblem
 
 INDIRECT = ["list_view_tools", "call_view_tool"]
@@ -47,6 +51,31 @@ async def test_what_others_wrote_is_marked_and_the_clients_listing_says_so():
 
 
 # --- opening ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [client_host._MAX_RECORDS, 10])
+async def test_another_replica_knows_a_view_also_without_what_it_showed(
+    most: int, monkeypatch: pytest.MonkeyPatch
+):
+    kept: list[bytes] = []
+
+    async def keep(data: bytes) -> None:
+        kept.append(data)
+
+    monkeypatch.setattr(client_host, "_MAX_RECORDS", most)
+    async with gateway(modern=True, records=ViewRecords(None, keep)) as at:
+        [_, about] = words(await at.open(query="x"))
+        [handle] = set(re.findall(rf"{VIEW}\.[\w-]+", about))
+    [origin] = [
+        view.origin
+        for view in msgspec.msgpack.decode(kept[-1], type=tuple[HostRecords, Any])[0].views.values()
+    ]
+    shown = (origin.arguments, origin.result is not None)
+    assert shown == (({"query": "x"}, True) if most > 10 else ({}, False))
+    async with gateway(modern=True, records=ViewRecords(kept[-1], keep)) as at:
+        await at.tools()
+        [why] = words(await at.call("call_view_tool", view_id=handle, name="read"))
+        assert why.startswith(f"View {VIEW} is closed")
 
 
 async def test_a_call_that_opens_a_view_names_it_its_page_and_its_tools():
