@@ -176,8 +176,20 @@ class Gateway:
         """
         if token is None and allowed_hosts is None:
             raise UsageError("Anyone could use the servers: give a token, or allowed_hosts")
-        hosts = None if allowed_hosts is None else frozenset(allowed_hosts)
-        return self._application(token, hosts, max_clients, idle, bus)
+        from transom.gateway.http import HttpGateway  # noqa: PLC0415 - Starlette takes a while
+
+        application = HttpGateway(
+            self._servers,
+            self._views,
+            token=token,
+            allowed_hosts=None if allowed_hosts is None else frozenset(allowed_hosts),
+            max_clients=max_clients,
+            idle=idle,
+            hung_after=self._hung_after,
+            bus=bus,
+        )
+        self._applications.append(application)
+        return application
 
     async def serve_http(
         self,
@@ -202,33 +214,13 @@ class Gateway:
         Raises:
             UsageError: the address cannot be used, or needs a token.
         """
-        from transom.gateway.http import serve_http  # noqa: PLC0415 - as in `_application`
+        from transom.gateway.http import serve_http  # noqa: PLC0415 - as in `asgi`
 
-        application = self._application(token, None, max_clients, idle, bus)
-        await serve_http(application, address, announce=announce)
-
-    def _application(
-        self,
-        token: str | None,
-        allowed_hosts: frozenset[str] | None,
-        max_clients: int,
-        idle: float,
-        bus: Bus | None,
-    ) -> HttpGateway:
-        from transom.gateway.http import HttpGateway  # noqa: PLC0415 - Starlette takes a while
-
-        application = HttpGateway(
-            self._servers,
-            self._views,
-            token=token,
-            allowed_hosts=allowed_hosts,
-            max_clients=max_clients,
-            idle=idle,
-            hung_after=self._hung_after,
-            bus=bus,
+        # Whose headers it accepts is known when it listens.
+        application = self.asgi(
+            token=token, allowed_hosts=(), max_clients=max_clients, idle=idle, bus=bus
         )
-        self._applications.append(application)
-        return application
+        await serve_http(application, address, announce=announce)
 
 
 def _configs(servers: Mapping[str, Sequence[str] | str]) -> list[ServerConfig]:

@@ -586,6 +586,7 @@ async def serving(gateway: HttpGateway, host: str, port: int) -> AsyncGenerator[
     """
     sock = _listen(host, port)
     port = sock.getsockname()[1]
+    gateway.allowed_hosts = None
     if _is_loopback(host):
         names = ("127.0.0.1", "localhost", "[::1]", _bracketed(host))
         hosts = [f"{name}:{port}" for name in names] + (list(names) if port == 80 else [])
