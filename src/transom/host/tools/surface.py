@@ -51,11 +51,9 @@ class Change(msgspec.Struct):
         return bool(self.added or self.changed or self.removed)
 
 
-class _Block(msgspec.Struct, eq=False):
-    """One owner's tools, and the position of its block."""
-
-    index: int
-    entries: dict[str, Entry] = {}
+_Owner = tuple[str, str]
+"""`server` or `view`, and the name of the server or the id of the View."""
+_FIXED: _Owner = ("", "")
 
 
 class Surface:
@@ -64,7 +62,7 @@ class Surface:
     def __init__(self, naming: Naming = "flat", *, max_description: int = 4096) -> None:
         self.naming: Naming = naming
         self._max_description = max_description
-        self._blocks: dict[tuple[str, str], _Block] = {}
+        self._blocks: dict[_Owner, dict[str, Entry]] = {}  # by the owner's names for its tools
         self._by_name: dict[str, Entry] = {}
         self._reserved: dict[str, str] = {}
         for tool in INDIRECT_TOOLS:
@@ -73,19 +71,19 @@ class Surface:
             self._by_name[tool.name] = Entry("drive", "", tool, tool)
         # What each block shows, in order; the first one is that of the fixed tools.
         self._fixed = () if naming == "flat" else INDIRECT_TOOLS
-        self._shown: list[tuple[Tool, ...]] = [self._fixed]
+        self._shown: dict[_Owner, tuple[Tool, ...]] = {_FIXED: self._fixed}
         self._list: ToolList | None = None
 
     def tools(self) -> ToolList:
         """Everything, as the model sees it."""
         if self._list is None:
-            self._list = ToolList(self._shown.copy())
+            self._list = ToolList(list(self._shown.values()))
         return self._list
 
     def show_drive_tools(self, tools: tuple[Tool, ...]) -> bool:
         """Show the tools that use Views by their pages, or none; whether that is a change."""
-        before, self._shown[0] = self._shown[0], (*self._fixed, *tools)
-        if self._shown[0] == before:
+        before, self._shown[_FIXED] = self._shown[_FIXED], (*self._fixed, *tools)
+        if self._shown[_FIXED] == before:
             return False
         self._list = None
         return True
@@ -98,8 +96,7 @@ class Surface:
 
     def view_tools(self, view_id: str) -> Mapping[str, Entry]:
         """A View's tools, by the names the View gave them."""
-        block = self._blocks.get(("view", view_id))
-        return {} if block is None else block.entries
+        return self._blocks.get(("view", view_id), {})
 
     def find_view_tool(self, view_id: str, name: str) -> Entry | None:
         """A View's tool, by the name the View gave it or the one the model sees."""
@@ -131,13 +128,13 @@ class Surface:
 
     def put_server(self, server: str, tools: Iterable[Tool]) -> Change:
         """Set a server's tools."""
-        block = self._block("server", server)
+        owner = "server", server
+        before = self._block(owner)
         entries: dict[str, Entry] = {}
-        change = Change()
         for tool in tools:
             if not model_may_call(tool) or tool.name in entries:
                 continue
-            old = block.entries.get(tool.name)
+            old = before.get(tool.name)
             if old is not None and old.tool == tool:
                 entries[tool.name] = old
                 continue
@@ -145,55 +142,50 @@ class Surface:
             entries[tool.name] = Entry("server", server, tool, as_server_tool(tool, name))
             # At once, so that the next tool of this server cannot get the same name.
             self._by_name[name] = entries[tool.name]
-        return self._put(block, entries, change)
+        return self._put(owner, entries)
 
     def put_view(self, view_id: str, tools: Iterable[Tool]) -> Change:
         """Set a View's tools."""
-        block = self._block("view", view_id)
+        owner = "view", view_id
+        before = self._block(owner)
         entries: dict[str, Entry] = {}
-        change = Change()
+        left_out: dict[str, str] = {}
         names: set[str] = set()
         for tool in tools:
             if not model_may_call(tool):
                 continue
-            old = block.entries.get(tool.name)
+            old = before.get(tool.name)
             if old is not None and (old.tool is tool or old.tool == tool):
                 entry = old
             else:
                 shown = as_view_tool(tool, owned_name(view_id, tool.name), self._max_description)
                 entry = Entry("view", view_id, tool, shown)
             if entry.shown.name in names:
-                change.left_out[tool.name] = f"the model would see it as {entry.shown.name} too"
+                left_out[tool.name] = f"the model would see it as {entry.shown.name} too"
                 continue
             names.add(entry.shown.name)
             entries[tool.name] = entry
-        return self._put(block, entries, change)
+        change = self._put(owner, entries)
+        change.left_out = left_out
+        return change
 
     def drop(self, kind: Literal["server", "view"], owner: str) -> Change:
         """Remove an owner with its tools."""
-        block = self._blocks.get((kind, owner))
-        if block is None:
+        if (kind, owner) not in self._blocks:
             return Change()
-        change = self._put(block, {}, Change())
-        del self._blocks[kind, owner]
-        del self._shown[block.index]
+        change = self._put((kind, owner), {})
+        del self._blocks[kind, owner], self._shown[kind, owner]
         self._list = None
-        for other in self._blocks.values():
-            if other.index > block.index:
-                other.index -= 1
         return change
 
     # --- blocks and names --------------------------------------------------------------------
 
-    def _block(self, kind: str, owner: str) -> _Block:
-        block = self._blocks.get((kind, owner))
-        if block is None:
-            block = self._blocks[kind, owner] = _Block(len(self._shown))
-            self._shown.append(())
-        return block
+    def _block(self, owner: _Owner) -> dict[str, Entry]:
+        self._shown.setdefault(owner, ())
+        return self._blocks.setdefault(owner, {})
 
-    def _put(self, block: _Block, entries: dict[str, Entry], change: Change) -> Change:
-        before = block.entries
+    def _put(self, owner: _Owner, entries: dict[str, Entry]) -> Change:
+        before, change = self._blocks[owner], Change()
         if before == entries and list(before) == list(entries):
             return change
         change.added = [entry for name, entry in entries.items() if name not in before]
@@ -205,9 +197,9 @@ class Surface:
             self._by_name.pop(entry.shown.name, None)
         for entry in entries.values():
             self._by_name[entry.shown.name] = entry
-        block.entries = entries
-        shows = self.naming != "indirect" or all(e.kind == "server" for e in entries.values())
-        self._shown[block.index] = tuple(e.shown for e in entries.values()) if shows else ()
+        self._blocks[owner] = entries
+        shows = self.naming != "indirect" or owner[0] == "server"
+        self._shown[owner] = tuple(e.shown for e in entries.values()) if shows else ()
         self._list = None
         return change
 
