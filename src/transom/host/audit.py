@@ -190,7 +190,7 @@ class AuditLog:
         by: str | None = None,
     ) -> RecordedCall:
         """A context manager around a call: give it the result, and it records the outcome."""
-        return RecordedCall(self, server, view, tool, arguments, by)
+        return RecordedCall(self, (server, view, tool, arguments), by)
 
     def _store(self, event: AuditEvent) -> None:
         """Write it after `interval`, or at once when a batch is full; drop what is too much."""
@@ -307,17 +307,11 @@ class RecordedCall:
     __slots__ = ("_about", "_began", "_by", "_log", "result")
 
     def __init__(
-        self,
-        log: AuditLog,
-        server: str,
-        view: str | None,
-        tool: str,
-        arguments: object,
-        by: str | None,
+        self, log: AuditLog, about: tuple[str, str | None, str, object], by: str | None
     ) -> None:
         self.result: ToolResult | Task | None = None
         self._log = log
-        self._about = server, view, tool, arguments
+        self._about = about
         self._by = by
         self._began = time.perf_counter()
 

@@ -154,14 +154,10 @@ class View(CallsTools):
         self.driver = Driver(self, renderer, approvals, audit, limits)
         self._context: ModelContext | None = None
         self._reason = _NOT_OPEN
-        self._tools = KnownTools(
-            self._list,
-            limits.relist_interval,
-            environment.stale,
-            environment.pulled,
-            self._report,
-            partial(self.record, "view", "late", detail=LATE),
-        )
+        late = partial(self.record, "view", "late", detail=LATE)
+        interval, stale = limits.relist_interval, environment.stale
+        refresh = Refresh(self._list, interval, stale, self._report, late)
+        self._tools = KnownTools(refresh, environment.pulled)
 
     def __repr__(self) -> str:
         return f"<View {self.id} {self.state}, {len(self._tools.by_name)} tools>"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -244,14 +244,11 @@ class ViewServer:
 
 def _take_token(params: dict[str, Any]) -> wire.RequestId | None:
     """Remove the View's progress token, which could collide on the server's connection."""
-    meta: object = params.get("_meta")
-    if not isinstance(meta, dict) or "progressToken" not in meta:
+    meta: dict[str, Any] = as_object(params.get("_meta"))
+    if "progressToken" not in meta:
         return None
-    rest = dict(cast("dict[str, Any]", meta))
-    token = rest.pop("progressToken")
-    if rest:
-        params["_meta"] = rest
-    else:
+    token = meta.pop("progressToken")
+    if not meta:
         del params["_meta"]
     usable = isinstance(token, str | int) and not isinstance(token, bool)
     return token if usable else None

@@ -202,23 +202,11 @@ class KnownTools:
     """One View's tools.
 
     Args:
-        list_tools: lists the View.
-        interval: seconds between two listings, on average.
-        stale: the outdated lists of the host.
-        pulled: those that are listed again for each model that lists tools.
-        on_error: called with what a listing raises.
-        on_late: called when the previous list is used because a listing took too long.
+        refresh: lists the View again.
+        pulled: the lists of the host that are listed again for each model that lists tools.
     """
 
-    def __init__(
-        self,
-        list_tools: Callable[[], Awaitable[None]],
-        interval: float,
-        stale: set[Refresh],
-        pulled: set[Refresh],
-        on_error: Callable[[BaseException], object],
-        on_late: Callable[[], object],
-    ) -> None:
+    def __init__(self, refresh: Refresh, pulled: set[Refresh]) -> None:
         self.by_name: dict[str, Tool] = {}
         self.for_model: dict[str, Tool] = {}
         """Those that a model may call."""
@@ -227,7 +215,7 @@ class KnownTools:
         self._announces_changes = True
         self._reported: set[str] = set()
         self._pulled = pulled
-        self._refresh = Refresh(list_tools, interval, stale, on_error, on_late)
+        self._refresh = refresh
 
     @property
     def may_differ(self) -> bool:
