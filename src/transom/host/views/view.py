@@ -335,9 +335,8 @@ class View(CallsTools):
         if call.arguments is None:
             call.arguments = {}
         tool = self._tools.for_model.get(call.name)
-        request = None if tool is None else self._check(tool, call)
-        if tool is None or request is not None:
-            tool = await self._find_and_ask(bridge, tool, request, call)
+        if tool is None or self._check(tool, call) is not None:
+            tool = await self._find_and_ask(bridge, tool, call)
             if isinstance(tool, DisabledTool):
                 return self._disabled_result(tool, call.arguments)
         self.last_used = time.perf_counter()
@@ -364,11 +363,7 @@ class View(CallsTools):
         return mark_untrusted(result, self.id) if untrusted else result
 
     async def _find_and_ask(
-        self,
-        bridge: Bridge,
-        tool: Tool | None,
-        request: ApprovalRequest | None,
-        call: OutgoingCall,
+        self, bridge: Bridge, tool: Tool | None, call: OutgoingCall
     ) -> Tool | DisabledTool:
         """The tool of a call that is not listed yet, or that the user has to approve.
 
@@ -382,12 +377,18 @@ class View(CallsTools):
             found = await self._find_refreshed(call.name, call.arguments)
             if isinstance(found, DisabledTool):
                 return found
-            tool, request = found, self._check(found, call)
-        if request is None:
+            tool = found
+        if (request := self._check(tool, call)) is None:
             return tool
-        await self._obtain(request, call.call_id)
+        approvals, name = self._env.approvals, tool.name
+        await approvals.obtain(request, call.call_id)
+        if not self.takes_calls:
+            raise self._refused(name, request.arguments, self.closed_error())
+        now = self._tools.for_model.get(name)
+        if name not in bridge.disabled and (now is None or not same_tool(now, tool)):
+            approvals.refuse(request, "the tool changed while the user was asked")
         call.arguments = request.arguments
-        return bridge.disabled.get(call.name, tool)
+        return bridge.disabled.get(name, tool)
 
     def _explained(self, tool: Tool, error: TransomError) -> TransomError:
         """The error of a call as a model should read it."""
@@ -439,17 +440,6 @@ class View(CallsTools):
     def _check(self, tool: Tool, call: OutgoingCall) -> ApprovalRequest | None:
         """What to ask the user, if the call does not run without asking."""
         return self._env.approvals.check(self.provenance, tool, call.arguments or {}, call.call_id)
-
-    async def _obtain(self, request: ApprovalRequest, call_id: str | None) -> None:
-        """Ask the user; `Refused` if the tool's definition changed meanwhile."""
-        approvals, name = self._env.approvals, request.tool.name
-        await approvals.obtain(request, call_id)
-        if not self.takes_calls or self._bridge is None:
-            raise self._refused(name, request.arguments, self.closed_error())
-        now = self._tools.for_model.get(name)
-        disabled = name in self._bridge.disabled
-        if not disabled and (now is None or not same_tool(now, request.tool)):
-            approvals.refuse(request, "the tool changed while the user was asked")
 
     async def _find_refreshed(
         self, name: str, arguments: Mapping[str, Any] | None
