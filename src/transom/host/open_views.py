@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, ItemsView, Iterator, Mapping, ValuesView
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -94,6 +94,13 @@ class ShownCall(msgspec.Struct, Generic[_R], frozen=True):
         return msgspec.structs.replace(self.result, meta=meta)
 
 
+class ViewCall(NamedTuple):
+    """A call, and the View that it is for."""
+
+    view: View
+    call: ViewOrigin
+
+
 class OpenViews(Mapping[str, View]):
     """Opens Views, and maps ids to open Views, the least recently used one first."""
 
@@ -110,7 +117,7 @@ class OpenViews(Mapping[str, View]):
         self._renderer = renderer
         self._background = background
         self._report = report
-        self._task_views: Recent[str, tuple[View, ViewOrigin]] = Recent(_MAX_TASK_VIEWS)
+        self._task_views: Recent[str, ViewCall] = Recent(_MAX_TASK_VIEWS)
         self._max_live = environment.limits.max_live_views
         self._open: dict[str, View] = {}
         self._closed: OrderedDict[str, ViewRecord] = OrderedDict()
@@ -228,15 +235,14 @@ class OpenViews(Mapping[str, View]):
 
     async def call_with_view(
         self,
-        opening: Awaitable[tuple[View, ViewOrigin] | None],
+        opening: Awaitable[ViewCall | None],
         call_server: Callable[[], Awaitable[_R]],
     ) -> ShownCall[_R]:
         """See `Host.call_with_view`; `opening` is what `for_call` returns."""
-        view, origin, failure, since = None, None, None, 0.0
+        shown, failure, since = None, None, 0.0
         try:
-            if (opened := await opening) is not None:
-                view, origin = opened
-                since = view.last_used
+            if (shown := await opening) is not None:
+                since = shown.view.last_used
         except TransomError as error:
             failure = str(error)
         except Exception as error:  # noqa: BLE001 - the call does not depend on its View
@@ -245,49 +251,48 @@ class OpenViews(Mapping[str, View]):
         try:
             result = await call_server()
         except BaseException as error:
-            if view is not None:
+            if shown is not None:
                 cancelled = isinstance(error, asyncio.CancelledError)
                 reason = "The call was cancelled" if cancelled else "The call failed"
-                self._background.start(view.deliver(cancelled=reason, call=origin))
+                self._background.start(shown.view.deliver(cancelled=reason, call=shown.call))
             raise
-        if view is None or origin is None:
+        if shown is None:
             return ShownCall(result, error=failure)
+        view, call = shown
         if isinstance(result, Task):
-            self._task_views[result.task_id] = view, origin
+            self._task_views[result.task_id] = shown
         elif isinstance(result, ToolResult):
-            await view.deliver(result, call=origin)
+            await view.deliver(result, call=call)
         else:
-            await view.deliver(cancelled="The call's result cannot be read", call=origin)
+            await view.deliver(cancelled="The call's result cannot be read", call=call)
         with suppress(ViewClosed):
             await view.opened()
             await wait_settled(view, since)
         waits = view.state is ViewState.WAITING and view.bridge is None  # for a place
         error = None if view.takes_calls or waits else view.reason
-        return ShownCall(result, view, reused=origin.reused, error=error)
+        return ShownCall(result, view, reused=call.reused, error=error)
 
     async def for_call(
         self,
         server: str,
         tool: Tool,
         arguments: Mapping[str, Any] | None,
-        begun: tuple[View, ViewOrigin] | None = None,
-    ) -> tuple[View, ViewOrigin] | None:
+        begun: ViewCall | None = None,
+    ) -> ViewCall | None:
         """The View for a call, and its record of the call; None if it should not open one.
 
         `begun`: what `begin` returned for it. Raises as `call_of` and `view_for`.
         """
         if begun is not None:
-            view, call = begun
-            await view.send_input(arguments or {}, call=call)
+            await begun.view.send_input(arguments or {}, call=begun.call)
             return begun
         call = self.call_of(server, tool, arguments)
-        return None if call is None else (await self.view_for(call), call)
+        return None if call is None else ViewCall(await self.view_for(call), call)
 
     async def deliver_task(self, task_id: str, result: ToolResult) -> None:
         """Give the View of a call that ran as a task its result, if there is one."""
         if (waiting := self._task_views.pop(task_id, None)) is not None:
-            view, call = waiting
-            await view.deliver(result, call=call)
+            await waiting.view.deliver(result, call=waiting.call)
 
     def call_of(
         self, server: str, tool: Tool, arguments: Mapping[str, Any] | None
@@ -336,7 +341,7 @@ class OpenViews(Mapping[str, View]):
             shown and settings.opening(tool) == "always" and settings.reuse_of(tool) != "arguments"
         )
 
-    def begin(self, server: str, tool: Tool) -> tuple[View, ViewOrigin]:
+    def begin(self, server: str, tool: Tool) -> ViewCall:
         """Open a View for a call whose arguments are still being written, or use one for it.
 
         For a call that `opens_unasked`.
@@ -348,7 +353,7 @@ class OpenViews(Mapping[str, View]):
         call = self.call_of(server, tool, None)
         assert call is not None  # noqa: S101 - it opens unasked
         call.complete = False
-        return self._use_or_open(call), call
+        return ViewCall(self._use_or_open(call), call)
 
     def _to_use_again(self, call: ViewOrigin) -> View | None:
         """The open or opening View of another call of the same tool, if this call may reuse it."""

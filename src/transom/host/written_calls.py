@@ -10,15 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 from pydantic_core import from_json
 
 from transom.background import Background, Debounced
 from transom.errors import OutOfOrder, TransomError
-from transom.host.open_views import USABLE, OpenViews
-from transom.host.views.shown_calls import ViewOrigin
-from transom.host.views.view import View
+from transom.host.open_views import USABLE, OpenViews, ViewCall
 from transom.json_values import as_object
 from transom.types import Tool
 
@@ -28,13 +25,6 @@ _SHOWN_EVERY = 0.05  # seconds
 _MADE_WITHIN = 60.0  # seconds after which a call that was begun is not waited for
 _MAX_CALLS = 16  # that are written at once
 _MAX_TEXT = 4 * 1024 * 1024  # characters of a call's arguments
-
-
-class Begun(NamedTuple):
-    """A call that a View shows already."""
-
-    view: View
-    call: ViewOrigin
 
 
 class WrittenCalls:
@@ -63,7 +53,7 @@ class WrittenCalls:
         written.expires = loop.call_later(_MADE_WITHIN, self._drop, key)
         written.add(text)
 
-    def take(self, call_id: str | None, server: str, tool: Tool) -> Begun | None:
+    def take(self, call_id: str | None, server: str, tool: Tool) -> ViewCall | None:
         """The View of a call that is made now, if it has one."""
         if call_id is None:
             return None
@@ -92,7 +82,7 @@ class _WrittenCall:
     ) -> None:
         self.expires: asyncio.TimerHandle | None = None
         self._begin = partial(views.begin, server, tool)
-        self._begun: Begun | None = None
+        self._begun: ViewCall | None = None
         self._pieces: list[str] = []
         self._length = 0
         self._shown = Debounced(self._show, report, delay=_SHOWN_EVERY)
@@ -108,7 +98,7 @@ class _WrittenCall:
         try:
             arguments = as_object(from_json(self._pieces[0], allow_partial="trailing-strings"))
             if self._begun is None:
-                self._begun = Begun(*self._begin())
+                self._begun = self._begin()
             view, call = self._begun
             await view.send_partial_input(arguments, call=call)
         except (ValueError, TypeError, OutOfOrder):
@@ -116,7 +106,7 @@ class _WrittenCall:
         except TransomError:
             self._shown.close()  # the View cannot be opened, which the call itself will say
 
-    def end(self) -> Begun | None:
+    def end(self) -> ViewCall | None:
         self._shown.close()
         if self.expires is not None:
             self.expires.cancel()
@@ -124,7 +114,7 @@ class _WrittenCall:
         return begun if begun is not None and begun.view.state in USABLE else None
 
 
-async def _cancel(begun: Begun) -> None:
+async def _cancel(begun: ViewCall) -> None:
     await begun.view.deliver(cancelled="The call was not made", call=begun.call)
     if not begun.call.reused:
         await begun.view.close("the call that it was opened for was not made")
