@@ -39,13 +39,7 @@ from transom.types import (
 from transom.web.cards import BY_USER, MAX_REASON, MAX_TITLE, Answer, GoneView, GoneViews, Questions
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.driving import Driving
-from transom.web.mounted_views import (
-    GUARD,
-    MountedView,
-    Sandboxes,
-    ViewOwner,
-    Violation,
-)
+from transom.web.mounted_views import GUARD, MountedView, Sandboxes, ViewOwner, Violation
 from transom.web.page_link import CONTROL, Backlog, Link, LinkLimits, ViewChannel
 from transom.web.view_storage import readable_label
 

@@ -81,7 +81,8 @@ class StageBrowser(StageListener):
         """Playwright's page that shows the Stage, if there is one."""
         self.input = RealInput()
         self._retired: BrowserPage | None = None
-        self._opened = 0  # Views on the page
+        self.shown = 0
+        """How many Views the page has shown."""
         self._checking = Background(ignore, limit=1)  # one check of the browser at a time
 
     async def close(self) -> None:
@@ -109,7 +110,7 @@ class StageBrowser(StageListener):
     async def open_page(self, stage: Stage, url: str) -> None:
         """Open the page of a Stage, in a new browser if there is none."""
         page = self.page = await self._fresh_page() or await self._start_browser(stage)
-        self._opened = 0
+        self.shown = 0
         page.on("crash", lambda _: self._lost(stage, page, "the page crashed"))
         if (on_console := self.options.on_console) is not None:
             page.on("console", lambda m: ignore(on_console(m.type, m.text)))
@@ -127,8 +128,7 @@ class StageBrowser(StageListener):
 
         Only while no View is open.
         """
-        self._opened += 1
-        if self.page is not None and not stage.views and self._opened >= _VIEWS_OF_A_PAGE:
+        if self.page is not None and not stage.views and self.shown >= _VIEWS_OF_A_PAGE:
             self._retired, self.page = self.page, None
             stage.page_lost("a fresh page is opened")
 
@@ -342,7 +342,9 @@ class HeadlessSeat(Seat):
             TransomError: it could not be started, or did not show its page in time.
         """
         self._browser.before_view(self._local.stage)
-        return await super().open(resource)
+        channel = await super().open(resource)
+        self._browser.shown += 1
+        return channel
 
     async def screenshot(self, view_id: str) -> bytes:
         """A PNG of what a View of this Host shows now.

@@ -152,11 +152,7 @@ class LocalStage(StageListener):
     ) -> None:
         self.options = options
         self.stage = Stage(
-            listener=self,
-            on_violation=on_violation,
-            csp=csp,
-            grace=max_away,
-            patience=max_away,
+            listener=self, on_violation=on_violation, csp=csp, grace=max_away, patience=max_away
         )
         self._listener = StageListener() if listener is None else listener
         self._storage = storage
