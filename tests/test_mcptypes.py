@@ -8,10 +8,9 @@ import mcp.types as mcp
 import msgspec
 import pydantic
 import pytest
-from mcp.shared.exceptions import MCPError
 
 from transom import mcptypes
-from transom.errors import ProtocolError, ValidationError
+from transom.errors import ValidationError
 from transom.types import (
     AudioContent,
     ContentBlock,
@@ -87,13 +86,6 @@ def test_a_refusal_never_repeats_the_value():
     with pytest.raises(ValidationError) as refused:
         mcptypes.content_to_mcp(block)
     assert "s3cret" not in str(refused.value)
-
-
-def test_a_json_rpc_error_survives_the_round_trip():
-    error = mcptypes.error_to_mcp(ProtocolError(-32602, "no such tool", {"name": "x"}))
-    assert isinstance(error, MCPError)
-    back = mcptypes.error_from_mcp(error)
-    assert (back.code, back.message, back.data) == (-32602, "no such tool", {"name": "x"})
 
 
 def capabilities(settings: object) -> dict[str, object]:

@@ -14,9 +14,7 @@ from typing import Any, Final, cast, get_args
 import mcp.types as mcp
 import msgspec
 import pydantic
-from mcp.shared.exceptions import MCPError
 
-from transom.errors import ProtocolError
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.schema.mismatches import Path, invalid, mismatch, mismatches_from_pydantic
 from transom.types import ContentBlock, EmbeddedResource, ResourceContents, ToolResult
@@ -39,16 +37,6 @@ def supports_views(capabilities: mcp.ClientCapabilities | Mapping[str, Any] | No
 
 def _get(value: object, key: str) -> object:
     return cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
-
-
-def error_from_mcp(error: MCPError) -> ProtocolError:
-    """The JSON-RPC error that the other side answered with."""
-    return ProtocolError(error.code, error.message, error.data)
-
-
-def error_to_mcp(error: ProtocolError) -> MCPError:
-    """A JSON-RPC error, to raise in a handler of the SDK."""
-    return MCPError(error.code, error.message, error.data)
 
 
 def result_to_mcp(result: ToolResult) -> mcp.CallToolResult:

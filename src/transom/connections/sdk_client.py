@@ -39,7 +39,6 @@ from transom.errors import (
     UsageError,
 )
 from transom.events import is_awaitable
-from transom.mcptypes import error_from_mcp
 from transom.protocol import wire
 from transom.protocol.peer import Progress
 from transom.session import OnProgress
@@ -213,7 +212,7 @@ async def _translated(method: str, waiting: Awaitable[Any]) -> Any:
     except MCPError as error:
         if error.code == CONNECTION_CLOSED and error.message == "Connection closed":
             raise ConnectionClosed(f"{method}: the client is closed") from None
-        raise error_from_mcp(error) from None
+        raise ProtocolError(error.code, error.message, error.data) from None
     except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
         raise ConnectionClosed(f"{method}: the client is closed: {error}") from None
     except ValueError:  # pydantic's: its text would quote the server

@@ -34,7 +34,7 @@ from transom.errors import (
     ValidationError,
 )
 from transom.events import is_async
-from transom.mcptypes import content_to_mcp, error_to_mcp, result_to_mcp
+from transom.mcptypes import content_to_mcp, result_to_mcp
 from transom.results import is_result, read_result
 from transom.schema import (
     Schema,
@@ -102,7 +102,7 @@ class AppTool:
             if isinstance(error, ToolError):
                 return error_result(str(error) or f"Tool {name} failed")
             if isinstance(error, ProtocolError):
-                raise error_to_mcp(error) from error
+                raise MCPError(error.code, error.message, error.data) from error
             if isinstance(error, (MCPError, *passed)):
                 raise error
             _log.error("tool %s failed", name, exc_info=error)
