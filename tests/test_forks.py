@@ -85,11 +85,35 @@ def test_the_first_failure_ends_it_if_asked(run: Run) -> None:
     assert result.parseoutcomes().get("passed", 0) < 1999
 
 
-def test_a_test_that_ends_its_process_is_named(run: Run) -> None:
+def test_a_test_that_ends_its_process_has_failed_and_the_others_run(
+    run: Run, pytester: pytest.Pytester
+) -> None:
     result = run("""
-        import os
-        def test_fine(): pass
-        def test_deadly(): os._exit(7)
+        import os, pytest
+        @pytest.mark.parametrize("n", range(100))
+        def test_it(n):
+            with open("ran", "a") as file:
+                file.write(f"{n}\\n")
+            if n == 7:
+                os._exit(9)
     """)
-    assert result.ret == 3
-    result.stdout.fnmatch_lines(["*::test_deadly ended its process (7)*"])
+    result.assert_outcomes(passed=99, failed=1)
+    result.stdout.fnmatch_lines(["*test_it?7?*", "The test ended its process (9)."])
+    assert sorted(map(int, (pytester.path / "ran").read_text().split())) == list(range(100))
+
+
+def test_a_test_that_goes_on_after_its_time_is_ended_and_the_others_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORKS_GRACE", "1")
+    result = run("""
+        import contextlib, pytest, threading
+        @pytest.mark.parametrize("n", range(20))
+        @pytest.mark.timeout(1, method="signal")
+        def test_it(n):
+            while n == 7:
+                with contextlib.suppress(BaseException):
+                    threading.Event().wait()
+    """)
+    result.assert_outcomes(passed=19, failed=1)
+    result.stdout.fnmatch_lines(["The test went on after its time was over.", "*in test_it*"])
