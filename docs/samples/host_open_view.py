@@ -3,15 +3,17 @@
 import asyncio
 
 from mcp import Client
+from mcp.client import advertise
 from sample_shop import ORDERS, orders_view, server
 
 from transom import Host, InProcessRenderer
-from transom.mcptypes import ui_extension
+
+SHOWS_VIEWS = advertise("io.modelcontextprotocol/ui", {"mimeTypes": ["text/html;profile=mcp-app"]})
 
 
 async def main() -> None:
     renderer = InProcessRenderer({ORDERS: orders_view})
-    client = Client(server, extensions=[ui_extension()])  # a client that can show Views
+    client = Client(server, extensions=[SHOWS_VIEWS])
     async with client, Host(renderer=renderer) as host:
         await host.add_server("orders", client)
         # region open
