@@ -220,7 +220,7 @@ class Session:
             entry.end(ConnectionClosed(text))
         self._slots.close()
         current = asyncio.current_task()
-        for task in self._incoming.handlers.values():
+        for task in list(self._incoming.handlers.values()):  # some are removed when cancelled
             if task is not current:
                 task.cancel()
         self.background.cancel()
