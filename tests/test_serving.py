@@ -103,15 +103,16 @@ async def test_a_connection_without_a_whole_request_is_closed(
         with suppress(ConnectionResetError):
             await reader.read()  # ends when the other side closes
         writer.close()
+        monkeypatch.undo()
         assert b"hello" in await get(port)
 
 
 async def test_a_request_may_be_answered_slowly(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(serving, "_HEADERS_WITHIN", 0.01)
+    monkeypatch.setattr(serving, "_HEADERS_WITHIN", 0.5)
     may_answer = asyncio.Event()
 
     async def slow(scope: Any, receive: Any, send: Any) -> None:
-        asyncio.get_running_loop().call_later(0.1, may_answer.set)
+        asyncio.get_running_loop().call_later(1.2, may_answer.set)
         await may_answer.wait()
         await hello(scope, receive, send)
 
@@ -124,12 +125,8 @@ async def test_a_crowd_of_half_open_connections_keeps_nobody_out(monkeypatch: py
     async with served() as port:
         crowd = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
         assert b"hello" in await get(port)
-        closed = 0
-        for reader, _ in crowd:
-            with suppress(TimeoutError, ConnectionResetError):
-                async with asyncio.timeout(0.01):
-                    await reader.read()
-            closed += reader.at_eof() or reader.exception() is not None
-        assert closed >= 17
+        open_ones = {asyncio.create_task(reader.read()) for reader, _ in crowd}
+        while len(open_ones) > 3:
+            _, open_ones = await asyncio.wait(open_ones, return_when=asyncio.FIRST_COMPLETED)
         for _, writer in crowd:
             writer.close()
