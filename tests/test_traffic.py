@@ -111,9 +111,10 @@ async def test_a_listener_that_raises_breaks_nothing_and_is_not_called_again(
 async def test_a_message_that_has_to_wait_is_seen_once():
     ours, theirs = memory_pair(capacity=1)
     listener = Seen()
-    channel = observe(ours, "view", "orders-1", listener)
+    channel: Any = observe(ours, "view", "orders-1", listener)
     first, second = b'{"n":1}', b'{"n":2}'
-    await channel.send(first)
+    assert channel.send_nowait(first)
+    assert not channel.send_nowait(second)
     sending = asyncio.ensure_future(channel.send(second))
     assert [await theirs.receive(), await theirs.receive()] == [first, second]
     await sending

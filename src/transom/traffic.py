@@ -12,7 +12,7 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol, Self
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from transom.channel import Channel
+from transom.channel import Channel, Receiver
 from transom.errors import UsageError
 
 __all__ = [
@@ -90,16 +90,29 @@ def observe(channel: Channel, leg: Leg, name: str, listener: TrafficListener | N
 
 
 class _ObservedChannel:
-    """A Channel whose messages a listener gets."""
+    """A Channel whose messages a listener gets. It has the shortcuts that `channel` has."""
 
     def __init__(self, channel: Channel, leg: Leg, name: str, listener: TrafficListener) -> None:
-        self._channel = channel
+        self._channel: Any = channel
         self._leg: Leg = leg
         self._name = name
         self._listener: TrafficListener | None = listener
+        self._unsent: bytes | None = None
         self.aclose = channel.aclose
+        # A Session looks for these, and uses them if they are there.
+        if hasattr(channel, "send_nowait"):
+            self.send_nowait = self._send_nowait
+        if hasattr(channel, "attach"):
+            self.attach = self._attach
+        if hasattr(channel, "receive_many"):
+            self.receive_many: Callable[[], Awaitable[list[bytes]]] = self._receive_many
 
-    def _notify(self, data: bytes, *, from_host: bool) -> None:
+    @property
+    def reason(self) -> str | None:
+        """Why it is closed, where the channel knows that."""
+        return getattr(self._channel, "reason", None)
+
+    def _tell(self, data: bytes, *, from_host: bool) -> None:
         listener = self._listener
         if listener is None:
             return
@@ -114,14 +127,36 @@ class _ObservedChannel:
             _log.exception("A listener failed, and gets no more traffic of %s", self._name)
 
     async def send(self, data: bytes) -> None:
-        # Before it is sent: in memory, the answer arrives while it is being sent.
-        self._notify(data, from_host=True)
+        if data is not self._unsent:
+            self._tell(data, from_host=True)
+        self._unsent = None
         await self._channel.send(data)
 
+    def _send_nowait(self, data: bytes) -> bool:
+        # Before it is sent: in memory, the answer arrives while it is being sent.
+        self._tell(data, from_host=True)
+        sent: bool = self._channel.send_nowait(data)
+        self._unsent = None if sent else data  # `send` gets it next
+        return sent
+
     async def receive(self) -> bytes:
-        data = await self._channel.receive()
-        self._notify(data, from_host=False)
+        data: bytes = await self._channel.receive()
+        self._tell(data, from_host=False)
         return data
+
+    async def _receive_many(self) -> list[bytes]:
+        messages: list[bytes] = await self._channel.receive_many()
+        for data in messages:
+            self._tell(data, from_host=False)
+        return messages
+
+    def _attach(self, receiver: Receiver) -> None:
+        def receive(data: bytes | None) -> None:
+            if data is not None:
+                self._tell(data, from_host=False)
+            receiver(data)
+
+        self._channel.attach(receive)
 
 
 # --- records ---------------------------------------------------------------------------------
