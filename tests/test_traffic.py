@@ -19,6 +19,7 @@ from transom import Host, InProcessRenderer, Policy
 from transom.channel import memory_pair
 from transom.connections import RemoteServer
 from transom.errors import UsageError
+from transom.session import Session
 from transom.traffic import (
     Dropped,
     RecordedMessage,
@@ -257,6 +258,22 @@ def test_a_file_that_is_no_record_is_refused_with_its_line(tmp_path: Path):
         list(read_record(tmp_path / "none.jsonl"))
     with pytest.raises(UsageError, match="cannot be written: No such file"):
         Recorder(tmp_path / "no" / "folder.jsonl")
+
+
+async def test_an_answer_of_a_view_that_leaves_at_once_arrives_as_if_nobody_watched():
+    ours, theirs = memory_pair()
+    async with Session(
+        observe(ours, "view", "orders-1", Seen()),
+        on_request=lambda _: b"{}",
+        on_notification=lambda _: None,
+    ) as session:
+        call = asyncio.ensure_future(session.request("tools/call"))
+        id = json.loads(await theirs.receive())["id"]
+        session.notify_soon("ui/notifications/host-context-changed")
+        await theirs.send(json.dumps({"jsonrpc": "2.0", "id": id, "result": {}}).encode())
+        await theirs.aclose()
+        assert bytes(await call) == b"{}"
+        assert await session.wait_closed() == "the other side closed the channel"
 
 
 async def test_a_gateway_has_the_traffic_of_its_servers_and_views():

@@ -12,8 +12,10 @@ from mcp.server.mcpserver import Context, MCPServer
 from tests.connections.scripted_server import Listener
 from tests.server.clients import serving
 from transom.connections import Server, ServerConnection, connect
+from transom.connections.in_memory import connect_in_memory
 from transom.connections.targets import connected_server
-from transom.errors import NotConnected, ProtocolError, UsageError
+from transom.errors import ChannelClosed, NotConnected, ProtocolError, UsageError
+from transom.protocol import wire
 
 SERVER = (
     "from mcp.server.mcpserver import MCPServer\n"
@@ -149,6 +151,14 @@ async def test_a_request_that_the_sdk_cannot_send_is_refused(in_memory: bool):
             await connection.request("tools/call", b'{"name":"add","arguments":%b}' % deep)
         await adds(connection)
         await connection.aclose()
+
+
+@pytest.mark.parametrize("params", [b"{}", b'{"a":' * 300 + b"1" + b"}" * 300])
+async def test_nothing_is_sent_to_a_server_object_that_has_ended(params: bytes):
+    channel = await connect_in_memory(tiny()._lowlevel_server)
+    await channel.aclose()
+    with pytest.raises(ChannelClosed):
+        await channel.send(wire.encode_request(1, "tools/call", params))
 
 
 async def test_the_end_of_a_server_object_is_noticed():

@@ -539,6 +539,7 @@ def put(text: str, name: str = "new", values: dict[str, TomlValue] = VALUES) -> 
         ),
         ("[mcp_servers.new]\na = 1\n\nb = 2\n\n[z]\n", f"{NEW}\n[z]\n"),
         ("a = 1\r\n[mcp_servers.new]", "a = 1\r\n" + NEW.replace("\n", "\r\n")),
+        ("[mcp_servers.new]\na = 1\n[z]\nb = 2", f"{NEW}[z]\nb = 2"),
         ("[mcp_servers.new]\r\na = 1\r\n[z]\r\n", NEW.replace("\n", "\r\n") + "[z]\r\n"),
         (
             "[ 'mcp_servers' . new ]\na = [\n  'x',\n]\nb = '''\n[z] # y\n'''\n",

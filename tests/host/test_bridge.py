@@ -622,6 +622,28 @@ async def test_on_closed_is_told_the_reason_once():
     ]
 
 
+async def test_on_closed_is_told_once_where_a_handler_closes_too_as_it_is_cancelled():
+    reasons: list[str] = []
+    began = asyncio.Event()
+    async with ready() as (bridge, view, _):
+        bridge.on_closed = reasons.append
+
+        @bridge.on_message
+        async def _(*_: object) -> None:
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await bridge.aclose("the handler is over")
+
+        message = {"role": "user", "content": [{"type": "text", "text": "hello"}]}
+        asked = asyncio.ensure_future(view.ask("ui/message", message))
+        await began.wait()
+        await bridge.aclose("the host is over")
+    await asyncio.wait([asked])
+    assert reasons == ["the handler is over"]
+
+
 async def test_on_error_may_be_async_and_may_fail():
     heard: list[str] = []
     told = asyncio.Event()

@@ -62,17 +62,16 @@ class InMemoryChannel:
 
     async def send(self, data: bytes) -> None:
         """Send one message."""
+        to = self._write
         try:
-            message = jsonrpc_message_adapter.validate_json(data, by_name=False)
+            message: Any = jsonrpc_message_adapter.validate_json(data, by_name=False)
         except ValidationError:
-            if (id := wire.id_of_request(data)) is not None:
-                error = ErrorData(code=INVALID_REQUEST, message="This message cannot be sent")
-                await self._answers.send(
-                    SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error))
-                )
-            return
+            if (id := wire.id_of_request(data)) is None:
+                return
+            error = ErrorData(code=INVALID_REQUEST, message="This message cannot be sent")
+            to, message = self._answers, JSONRPCError(jsonrpc="2.0", id=id, error=error)
         try:
-            await self._write.send(SessionMessage(message))
+            await to.send(SessionMessage(message))
         except _CLOSED:
             raise ChannelClosed("the server closed the connection") from None
 

@@ -123,13 +123,14 @@ def put_table(
     """
     entries = as_object(_read_toml(text, where).get(section))
     newline = jsonc.newline_of(text)
-    if text and not text.endswith("\n"):
-        text += newline
     table = toml_table(section, name, values).replace("\n", newline)
     if name in entries:
         lines, start, end = _table_lines(text, [section, name], where)
-        lines[start + 1 : end] = [*io.StringIO(table)][1:]  # the header stays as it is spelled
+        header = lines[start].rstrip("\r\n") + newline  # as it is spelled
+        lines[start:end] = [header, *[*io.StringIO(table)][1:]]
         return "".join(lines)
+    if text and not text.endswith("\n"):
+        text += newline
     return text + (newline if text.strip() else "") + table
 
 

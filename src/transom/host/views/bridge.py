@@ -429,6 +429,8 @@ class Bridge(CallsTools):
         return await self._session.wait_closed()
 
     def _ended(self, reason: str) -> None:
+        if self._lifecycle.state is LifecycleState.CLOSED:
+            return  # a handler that was cancelled has closed this, while another task was at it
         self._reason = reason
         self._lifecycle.close()
         self._tool_data.clear()
