@@ -18,10 +18,11 @@ HOSTILE = """
 const field = document.body.appendChild(document.createElement("input"));
 field.style.cssText = "position: fixed; left: 0; top: 0; width: 50%; height: 100%";
 const typed = [], modes = [];
-let lost = 0;
+let lost = 0, moved = 0;
 let onPress = () => {};
 addEventListener("blur", () => { lost += 1; });
 addEventListener("keydown", ({ key }) => typed.push(key));
+addEventListener("pointermove", () => { moved += 1; });
 addEventListener("pointerdown", () => onPress());
 const request = (mode) => say({ id: `mode ${mode}`, method: "ui/request-display-mode",
   params: { mode } });
@@ -30,7 +31,7 @@ addEventListener("message", ({ data }) => {
 });
 const size = (height) => say({ method: "ui/notifications/size-changed", params: { height } });
 tools.steal = () => { field.focus(); };
-tools.state = () => ({ typed, modes, lost, has: document.hasFocus() });
+tools.state = () => ({ typed, modes, lost, moved, has: document.hasFocus() });
 tools.request = ({ mode }) => request(mode);
 tools.request_when_pressed = ({ mode }) => { onPress = () => request(mode); };
 tools.scroll_when_pressed = () => { onPress = () => field.scrollIntoView({ block: "start" }); };
@@ -73,10 +74,15 @@ async def middle(locator: Any) -> tuple[float, float]:
 
 
 async def press(page: BrowserPage, view: View) -> None:
-    """Press the field of a View."""
+    """Press the field of a View, once the browser knows where it is: it learns that by drawing."""
     box = await live(page, view.id).locator("iframe").bounding_box()
     assert box is not None
-    await page.mouse.click(box["x"] + 20, box["y"] + box["height"] / 2)
+    x, y = box["x"] + 20, box["y"] + box["height"] / 2
+    before = (await state(view))["moved"]
+    while (await state(view))["moved"] == before:
+        await page.mouse.move(x, y - 1)
+        await page.mouse.move(x, y)
+    await page.mouse.click(x, y)
 
 
 async def there(page: BrowserPage, locator: Any) -> str:
