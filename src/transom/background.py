@@ -185,6 +185,8 @@ class Debounced:
 
     def trigger(self) -> None:
         """Ask for a call."""
+        if self._loop is not None and self._loop.is_closed():  # what it had left is lost with it
+            self._loop = self._handle = self._running = None
         if self._closed or self._handle is not None:
             return
         if self._running is not None:

@@ -2,6 +2,7 @@ import asyncio
 import inspect
 import json
 import os
+import queue
 import signal
 import sqlite3
 import subprocess
@@ -78,6 +79,28 @@ def test_reading_a_file_that_is_not_there_says_so(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="There is no audit at"):
         read_audit(tmp_path / "none.sqlite")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ends_with_it", [True, False])
+def test_a_log_may_be_used_on_one_event_loop_after_the_other(ends_with_it: bool):
+    lines = queue.Queue[int]()
+    log = AuditLog(interval=0.0)
+    log._db.write = lambda batch: lines.put(len(batch))  # type: ignore[union-attr,method-assign]
+
+    async def use() -> None:
+        log.record("view", "opened")
+        if not ends_with_it:  # before the log has written it
+            assert await asyncio.to_thread(lines.get) > 0
+
+    for _ in range(3):
+        asyncio.run(use())
+
+    async def use_again() -> None:
+        log.record("view", "opened")
+        assert await asyncio.to_thread(lines.get) == (4 if ends_with_it else 1)
+
+    asyncio.run(use_again())
+    asyncio.run(log.aclose())
 
 
 async def test_arguments_are_kept_as_they_were_when_the_call_began():

@@ -294,7 +294,8 @@ class ChromiumProcess:
             process.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_ENDED_WITHIN)
-            with suppress(ProcessLookupError):  # what hangs, or all of it if its keeper is gone
+            # What hangs, or all of it if its keeper is gone. macOS refuses this for zombies.
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             reader.join(_READ_WITHIN)  # another program may have what Chromium writes to
