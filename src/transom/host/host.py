@@ -289,14 +289,17 @@ class Host(ToolHost):
             return
         async with stack:
             self._written.close()
-            views = list(self._views.values())
-            if views:
-                await asyncio.gather(*(view.close("the host was closed") for view in views))
+            await self._close_views("the host was closed")
             await self._servers.close()
+            await self._close_views("the host was closed")  # those of calls that came meanwhile
             self._tools_changed.close()
             self._changes_found.close()
             await self._background.aclose()
             await self._reports.aclose()
+
+    async def _close_views(self, reason: str, *, of: str | None = None) -> None:
+        views = [view for view in self._views.values() if of in (None, view.server)]
+        await asyncio.gather(*(view.close(reason) for view in views))
 
     def _check_open(self) -> None:
         if self._stack is None:
@@ -362,10 +365,9 @@ class Host(ToolHost):
             UsageError: there is none of that name.
         """
         self._check_open()
-        views = [view for view in self._views.values() if view.server == name]
-        if views:
-            await asyncio.gather(*(view.close("its server was removed") for view in views))
+        await self._close_views("its server was removed", of=name)
         await self._servers.remove(name)
+        await self._close_views("its server was removed", of=name)  # as above
         self._approvals.grants.forget_server(name)
 
     # --- tools -------------------------------------------------------------------------------

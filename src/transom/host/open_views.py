@@ -284,7 +284,12 @@ class OpenViews(Mapping[str, View]):
         `begun`: what `begin` returned for it. Raises as `call_of` and `view_for`.
         """
         if begun is not None:
-            await begun.view.send_input(arguments or {}, call=begun.call)
+            try:
+                await begun.view.send_input(arguments or {}, call=begun.call)
+            except BaseException:
+                reason = "The call was cancelled"
+                self._background.start(begun.view.deliver(cancelled=reason, call=begun.call))
+                raise
             return begun
         call = self.call_of(server, tool, arguments)
         return None if call is None else ViewCall(await self.view_for(call), call)

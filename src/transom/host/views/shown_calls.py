@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -38,11 +39,17 @@ class ViewOrigin(msgspec.Struct, eq=False):
 
 
 class ShownCalls:
-    """The calls of one View. It shows one at a time, and the next when that one has ended."""
+    """The calls of one View. It shows one at a time, and the next when that one has ended.
 
-    def __init__(self, first: ViewOrigin) -> None:
+    Whoever sends it the data of a call waits while it is slow to read, `patience` seconds at most,
+    because the call waits too. Then `on_slow` is called.
+    """
+
+    def __init__(self, first: ViewOrigin, patience: float, on_slow: Callable[[], object]) -> None:
         self.shown = first
         self.newest = first
+        self._patience = patience
+        self._on_slow = on_slow
         self._bridge: Bridge | None = None
 
     async def start(self, bridge: Bridge) -> None:
@@ -90,18 +97,24 @@ class ShownCalls:
         bridge, call = self._bridge, self.shown
         if bridge is None:
             return
-        with suppress(OutOfOrder, NotConnected):  # it is closing
-            if call.complete:
-                await bridge.send_tool_input(call.arguments)
-            elif call.arguments:
-                await bridge.send_tool_input_partial(call.arguments)
+        if call.complete:
+            await self._send(bridge.send_tool_input(call.arguments))
+        elif call.arguments:
+            await self._send(bridge.send_tool_input_partial(call.arguments))
 
     async def _send_outcome(self) -> None:
         bridge, call = self._bridge, self.shown
         if bridge is None:
             return
-        with suppress(OutOfOrder, NotConnected):  # it has a result already, or is closed
-            if call.result is not None:
-                await bridge.send_tool_result(members(call.result))
-            elif call.cancelled is not None:
-                await bridge.send_tool_cancelled(call.cancelled)
+        if call.result is not None:
+            await self._send(bridge.send_tool_result(members(call.result)))
+        elif call.cancelled is not None:
+            await self._send(bridge.send_tool_cancelled(call.cancelled))
+
+    async def _send(self, sending: Awaitable[None]) -> None:
+        try:
+            async with asyncio.timeout(self._patience):
+                with suppress(OutOfOrder, NotConnected):  # it is closing, or has a result already
+                    await sending
+        except TimeoutError:
+            self._on_slow()

@@ -65,6 +65,7 @@ from transom.host.views.view_context import SharedContext
 from transom.host.views.view_server import ViewServer
 from transom.host.views.view_tools import KnownTools, describe_left_out
 from transom.json_values import clean
+from transom.protocol.lifecycle import LifecycleState
 from transom.protocol.messages import ModelContextParams, TaskRequest, ToolOutcome
 from transom.traffic import TrafficListener, observe
 from transom.types import (
@@ -133,7 +134,8 @@ class View(CallsTools):
     ) -> None:
         self.id: str = id
         """Its id, such as `orders-1`."""
-        self._calls = ShownCalls(origin)
+        patience = environment.limits.unresponsive_after
+        self._calls = ShownCalls(origin, patience, self._find_out_if_it_reads)
         self.state: ViewState = ViewState.OPENING
         """`opening`, `waiting`, `live`, `busy`, `gone`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None
@@ -531,6 +533,10 @@ class View(CallsTools):
             self._env.on_gone(self)
         self._env.fire("on_view_unresponsive", self)
 
+    def _find_out_if_it_reads(self) -> None:
+        if self.liveness is not None:
+            self.liveness.ping()
+
     def _notify_callers(self) -> None:
         """Callers that wait for a View which does not answer get to know it."""
         if self._bridge is not None:
@@ -568,16 +574,16 @@ class View(CallsTools):
                     await self._wait_for_place(missing)
                     limit = asyncio.timeout(timeout)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - not the call's failure
-            self.opening = None
             known = self._reason if self.state is ViewState.WAITING else ""
             late_after = timeout if limit.expired() else None
             shown, connected = self._bridge is not None, self.app is not None
-            self._reason = why_not_opened(
+            reason = why_not_opened(
                 error, late_after, known, is_shown=shown, began_to_connect=connected
             )
+            self._end(ViewState.FAILED, reason)
             if self._bridge is not None:
-                await self._bridge.aclose(self._reason)
-            self._end(ViewState.FAILED, self._reason)
+                await self._bridge.aclose(reason)
+            self.opening = None
             self._record_opening("failed", began, self._reason)
             failure = error
             if not isinstance(error, Exception) or not str(error):  # it has no useful text
@@ -662,6 +668,8 @@ class View(CallsTools):
         if self.offers_tools:
             self.tools_changed()
             await self._tools.wait_first()
+        if bridge.state is LifecycleState.CLOSED:
+            raise ConnectionClosed(await bridge.wait_closed())
         self._env.on_live(self)
 
     async def opened(self) -> None:
@@ -733,14 +741,15 @@ class View(CallsTools):
 
     def begin_closing(self, reason: str) -> None:
         """Take no more calls: it is about to be closed."""
-        self.state, self._reason = ViewState.CLOSING, reason
+        if self.state not in _ENDED:
+            self.state, self._reason = ViewState.CLOSING, reason
 
     async def close(self, reason: str = "the host closed it") -> None:
         """Let the View clean up, then close it. Always completes, safe to repeat."""
         if self.opening is not None:
             await asyncio.sleep(0)  # a task cancelled before its first step would report nothing
         if (opening := self.opening) is not None:
-            if not opening.cancelling():
+            if not opening.cancelling() and self.state not in _ENDED:
                 opening.cancel(reason)
             await asyncio.wait([opening])
         if self.state in _ENDED:
@@ -754,12 +763,12 @@ class View(CallsTools):
         there = self.state is not GONE
         if self.state is not ViewState.CLOSING:
             self.begin_closing(reason)
-        if self._bridge is not None:
+        if self._bridge is not None and self.state not in _ENDED:
             await (self._bridge.teardown if there else self._bridge.aclose)(self._reason)
         self._end(ViewState.CLOSED, self._reason)
 
     def _ended(self, reason: str) -> None:
-        if self.state in (ViewState.OPENING, ViewState.WAITING):
+        if self.opening is not None:
             return  # the task that opens it fails with the reason
         self._end(ViewState.CLOSED, self._reason if self.state is ViewState.CLOSING else reason)
 
