@@ -56,6 +56,7 @@ PARTS = [
             "transom": ["Host"],
             "transom.host": [
                 *("View", "ViewState", "ViewOrigin", "ModelContext", "ToolHost", "ToolList"),
+                "HostCallOptions",
                 *("HostRecords", "ViewRecord", "ShownCall"),
             ],
             "transom ": ["Bridge", "Policy", "Allow", "AllowAlways", "Deny"],

@@ -41,18 +41,19 @@ __all__ = [
     "__version__",
 ]
 
-__getattr__, __dir__ = load_on_use(
-    __name__,
-    {
-        ".channel": "Channel",
-        ".errors": "ProtocolError ToolError",
-        ".host.views.bridge": "Bridge",
-        ".host.host": "Host",
-        ".host.limits": "Limits",
-        ".host.asking.policy": "Allow AllowAlways Deny Policy",
-        ".host.views.renderers": "InProcessRenderer",
-        ".types": "Tool ToolResult",
-        ".view.app": "App CallContext",
-        ".view.tools": "RegisteredTool",
-    },
-)
+if not TYPE_CHECKING:  # or every name would be one to them
+    __getattr__, __dir__ = load_on_use(
+        __name__,
+        {
+            ".channel": "Channel",
+            ".errors": "ProtocolError ToolError",
+            ".host.views.bridge": "Bridge",
+            ".host.host": "Host",
+            ".host.limits": "Limits",
+            ".host.asking.policy": "Allow AllowAlways Deny Policy",
+            ".host.views.renderers": "InProcessRenderer",
+            ".types": "Tool ToolResult",
+            ".view.app": "App CallContext",
+            ".view.tools": "RegisteredTool",
+        },
+    )

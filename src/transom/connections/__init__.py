@@ -20,16 +20,19 @@ if TYPE_CHECKING:
     from transom.connections.sdk_client import ListChangedHandler
     from transom.connections.targets import RemoteServer, Target, connect
     from transom.connections.upstream import InputRequired, Observer, Params, Server
+    from transom.protocol.wire import Notification, Request
 
 __all__ = [
     "Connect",
     "ConnectionState",
     "InputRequired",
     "ListChangedHandler",
+    "Notification",
     "OAuthClient",
     "Observer",
     "Params",
     "RemoteServer",
+    "Request",
     "Server",
     "ServerConnection",
     "ServerListener",
@@ -37,13 +40,15 @@ __all__ = [
     "connect",
 ]
 
-__getattr__, __dir__ = load_on_use(
-    __name__,
-    {
-        ".connection": "Connect ConnectionState ServerConnection ServerListener",
-        ".oauth_client": "OAuthClient",
-        ".sdk_client": "ListChangedHandler",
-        ".targets": "RemoteServer Target connect",
-        ".upstream": "InputRequired Observer Params Server",
-    },
-)
+if not TYPE_CHECKING:  # or every name would be one to them
+    __getattr__, __dir__ = load_on_use(
+        __name__,
+        {
+            ".connection": "Connect ConnectionState ServerConnection ServerListener",
+            ".oauth_client": "OAuthClient",
+            ".sdk_client": "ListChangedHandler",
+            ".targets": "RemoteServer Target connect",
+            ".upstream": "InputRequired Observer Params Server",
+            "transom.protocol.wire": "Notification Request",
+        },
+    )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ActResult", "Action", "Drive", "Element", "Line", "Snapshot"]
 
-__getattr__, __dir__ = load_on_use(
-    __name__, {".snapshot": "ActResult Element Line Snapshot", ".tools": "Action Drive"}
-)
+if not TYPE_CHECKING:  # or every name would be one to them
+    __getattr__, __dir__ = load_on_use(
+        __name__, {".snapshot": "ActResult Element Line Snapshot", ".tools": "Action Drive"}
+    )

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Approval", "Display", "Gateway", "HttpGateway", "ServerConfig", "read_config"]
 
-__getattr__, __dir__ = load_on_use(
-    __name__,
-    {
-        ".client_host": "Approval Display",
-        ".configuration.config": "ServerConfig read_config",
-        ".gateway": "Gateway",
-        ".http": "HttpGateway",
-    },
-)
+if not TYPE_CHECKING:  # or every name would be one to them
+    __getattr__, __dir__ = load_on_use(
+        __name__,
+        {
+            ".client_host": "Approval Display",
+            ".configuration.config": "ServerConfig read_config",
+            ".gateway": "Gateway",
+            ".http": "HttpGateway",
+        },
+    )

@@ -58,7 +58,7 @@ class Gateway:
         traffic: gets every message to and from servers and Views; see `Host`.
 
     Raises:
-        UsageError: a server has no usable name, command or URL.
+        UsageError: there is no server, or one has no command or URL that can be used.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Gateway:
         """An ASGI application that serves clients at `/mcp`, below where it is mounted.
 
         Args:
-            token: the bearer token that each request must have.
+            token: the bearer token that each request must have, of at least 16 characters.
             allowed_hosts: the values that the headers Host and Origin may have, such as
                 `localhost:8000`, so that no web page can use the gateway. Needed without a token.
             max_clients: how many clients there may be at once.
@@ -172,7 +172,8 @@ class Gateway:
             bus: connects the replicas of this gateway, if there are several.
 
         Raises:
-            UsageError: anyone could use it: there is neither a token nor a list of hosts.
+            UsageError: anyone could use it: there is neither a token nor a list of hosts, or the
+                token is too short.
         """
         if token is None and allowed_hosts is None:
             raise UsageError("Anyone could use the servers: give a token, or allowed_hosts")
@@ -224,8 +225,10 @@ class Gateway:
 
 
 def _configs(servers: Mapping[str, Sequence[str] | str]) -> list[ServerConfig]:
+    if bare := [name for name, each in servers.items() if not each]:
+        raise UsageError(f"Gateway(servers): {bare[0]!r} needs a command as a list, or a URL")
     return [
-        server_from_url(each, name=name)
+        server_from_url(each, name=name, where=f"Gateway(servers): {name!r}")
         if isinstance(each, str)
         else server_from_command(each, name=name)
         for name, each in servers.items()

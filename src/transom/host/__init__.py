@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from transom.host.host import AttachesToHost, Host
     from transom.host.limits import Limits
     from transom.host.open_views import HostRecords, ShownCall, ViewRecord
-    from transom.host.tool_host import ToolHost
+    from transom.host.tool_host import HostCallOptions, ToolHost
     from transom.host.tools.surface import Naming
     from transom.host.tools.tool_list import ModelApi, ToolList
     from transom.host.tools.tool_visibility import ViewCalls
@@ -85,6 +85,7 @@ __all__ = [
     "Grant",
     "Grantee",
     "Host",
+    "HostCallOptions",
     "HostRecords",
     "InProcessRenderer",
     "LifecycleState",
@@ -120,35 +121,36 @@ __all__ = [
     "read_audit",
 ]
 
-__getattr__, __dir__ = load_on_use(
-    __name__,
-    {
-        ".audit": "AuditEvent AuditFilter AuditKind AuditLog Redact Sink read_audit",
-        ".views.bridge": "Bridge BridgeListener",
-        ".views.downloads": "Download",
-        ".asking.grants": "GivenGrant Grant Grantee",
-        ".asking.elicit_form": "ElicitField FieldFormat FieldKind FieldOption",
-        ".asking.elicitation": "ElicitRequest",
-        ".host": "AttachesToHost Host",
-        ".limits": "Limits",
-        ".views.liveness": "ViewState",
-        ".open_views": "HostRecords ShownCall ViewRecord",
-        ".asking.policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Looks Policy",
-        ".views.renderers": "DrivesViews InProcessRenderer MakeApp NoPlace Renderer TakesScreenshots",  # noqa: E501
-        ".tools.surface": "Naming",
-        ".asking.terminal": "ask_in_terminal",
-        ".tool_host": "ToolHost",
-        ".tools.tool_list": "ModelApi ToolList",
-        ".tools.tool_visibility": "ViewCalls",
-        ".views.ui_resource": "UIResource",
-        ".views.model_context": "ModelContext",
-        ".views.view": "View",
-        ".views.shown_calls": "ViewOrigin",
-        ".views.view_server": "ViewServer",
-        ".views.view_settings": "Opening Reuse",
-        "transom.protocol.lifecycle": "LifecycleState",
-        "transom.protocol.messages": "ListTasksResult ToolOutcome",
-        "transom.protocol.peer": "Progress",
-        "transom.queues": "OnProgress",
-    },
-)
+if not TYPE_CHECKING:  # or every name would be one to them
+    __getattr__, __dir__ = load_on_use(
+        __name__,
+        {
+            ".audit": "AuditEvent AuditFilter AuditKind AuditLog Redact Sink read_audit",
+            ".views.bridge": "Bridge BridgeListener",
+            ".views.downloads": "Download",
+            ".asking.grants": "GivenGrant Grant Grantee",
+            ".asking.elicit_form": "ElicitField FieldFormat FieldKind FieldOption",
+            ".asking.elicitation": "ElicitRequest",
+            ".host": "AttachesToHost Host",
+            ".limits": "Limits",
+            ".views.liveness": "ViewState",
+            ".open_views": "HostRecords ShownCall ViewRecord",
+            ".asking.policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Looks Policy",  # noqa: E501
+            ".views.renderers": "DrivesViews InProcessRenderer MakeApp NoPlace Renderer TakesScreenshots",  # noqa: E501
+            ".tools.surface": "Naming",
+            ".asking.terminal": "ask_in_terminal",
+            ".tool_host": "HostCallOptions ToolHost",
+            ".tools.tool_list": "ModelApi ToolList",
+            ".tools.tool_visibility": "ViewCalls",
+            ".views.ui_resource": "UIResource",
+            ".views.model_context": "ModelContext",
+            ".views.view": "View",
+            ".views.shown_calls": "ViewOrigin",
+            ".views.view_server": "ViewServer",
+            ".views.view_settings": "Opening Reuse",
+            "transom.protocol.lifecycle": "LifecycleState",
+            "transom.protocol.messages": "ListTasksResult ToolOutcome",
+            "transom.protocol.peer": "Progress",
+            "transom.queues": "OnProgress",
+        },
+    )

@@ -35,7 +35,7 @@ class ToolHost(CallsTools):
         """The tools a model may call right now."""
 
     async def tools_for(self, api: ModelApi) -> list[dict[str, Any]]:
-        """The same, in the shape that an API takes.
+        """What `list_tools` returns, in the shape that an API takes.
 
         Args:
             api: `anthropic` (Messages), `openai` (Chat Completions) or `mcp` (`tools/list`).

@@ -31,13 +31,14 @@ __all__ = [
     "make_model",
 ]
 
-__getattr__, __dir__ = load_on_use(
-    __name__,
-    {
-        ".contract": "assert_contract contract_tests",
-        ".fixture": "Refusal ViewsFixture",
-        ".model": "Call make_model",
-        ".opened_view": "Sent OpenedView",
-        ".replay": "Difference Replay",
-    },
-)
+if not TYPE_CHECKING:  # or every name would be one to them
+    __getattr__, __dir__ = load_on_use(
+        __name__,
+        {
+            ".contract": "assert_contract contract_tests",
+            ".fixture": "Refusal ViewsFixture",
+            ".model": "Call make_model",
+            ".opened_view": "Sent OpenedView",
+            ".replay": "Difference Replay",
+        },
+    )

@@ -10,26 +10,30 @@ if TYPE_CHECKING:
     from transom.protocol.messages import ListResourcesResult, Verdict
     from transom.protocol.peer import Progress
     from transom.view.app import Content
-    from transom.view.connection import Params
-    from transom.view.tools import SchemaSource, TaskSupport
+    from transom.view.connection import Params, RequestOptions
+    from transom.view.tools import SchemaSource, TaskSupport, ToolChanges, ToolOptions
 
 __all__ = [
     "Content",
     "ListResourcesResult",
     "Params",
     "Progress",
+    "RequestOptions",
     "SchemaSource",
     "TaskSupport",
+    "ToolChanges",
+    "ToolOptions",
     "Verdict",
 ]
 
-__getattr__, __dir__ = load_on_use(
-    __name__,
-    {
-        "transom.protocol.messages": "ListResourcesResult Verdict",
-        "transom.protocol.peer": "Progress",
-        ".app": "Content",
-        ".connection": "Params",
-        ".tools": "SchemaSource TaskSupport",
-    },
-)
+if not TYPE_CHECKING:  # or every name would be one to them
+    __getattr__, __dir__ = load_on_use(
+        __name__,
+        {
+            "transom.protocol.messages": "ListResourcesResult Verdict",
+            "transom.protocol.peer": "Progress",
+            ".app": "Content",
+            ".connection": "Params RequestOptions",
+            ".tools": "SchemaSource TaskSupport ToolChanges ToolOptions",
+        },
+    )

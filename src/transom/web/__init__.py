@@ -46,22 +46,23 @@ __all__ = [
     "stage_app",
 ]
 
-__getattr__, __dir__ = load_on_use(
-    __name__,
-    {
-        ".asgi": "sandbox_app stage_app",
-        ".local.chromium": "ChromiumProcess",
-        ".csp": "CspMode",
-        ".local.headless": "HeadlessRenderer HeadlessSeat",
-        ".local.local_stage": "OpenPage",
-        ".mounted_views": "Sandboxes Violation",
-        ".page_link": "Backlog",
-        ".application.remote_host": "RemoteHost RemoteView",
-        ".local.renderers": "BrowserRenderer",
-        ".application.sandbox": "Sandbox",
-        ".seat": "Seat",
-        ".stage": "Stage StageListener Wish",
-        ".application.users": "ConnectServers MakeHost UserLimits",
-        ".application.web_views": "Authenticate WebViews",
-    },
-)
+if not TYPE_CHECKING:  # or every name would be one to them
+    __getattr__, __dir__ = load_on_use(
+        __name__,
+        {
+            ".asgi": "sandbox_app stage_app",
+            ".local.chromium": "ChromiumProcess",
+            ".csp": "CspMode",
+            ".local.headless": "HeadlessRenderer HeadlessSeat",
+            ".local.local_stage": "OpenPage",
+            ".mounted_views": "Sandboxes Violation",
+            ".page_link": "Backlog",
+            ".application.remote_host": "RemoteHost RemoteView",
+            ".local.renderers": "BrowserRenderer",
+            ".application.sandbox": "Sandbox",
+            ".seat": "Seat",
+            ".stage": "Stage StageListener Wish",
+            ".application.users": "ConnectServers MakeHost UserLimits",
+            ".application.web_views": "Authenticate WebViews",
+        },
+    )

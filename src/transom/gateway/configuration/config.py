@@ -42,12 +42,13 @@ _FOLDERS_OF_EDITORS = {".vscode", ".cursor", ".gemini", ".zed"}
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One server behind the gateway: either a `command` or a `url`.
+    """One server behind the gateway: either a `command` or a `url`. All fields are keywords.
 
     `env` is added to the server's environment.
     """
 
     name: str
+    """What the server is called, in what clients and users read."""
     command: tuple[str, ...] | None = None
     env: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     cwd: str | None = None
@@ -73,11 +74,15 @@ def server_from_command(words: Sequence[str], *, name: str | None = None) -> Ser
 
 
 def server_from_url(
-    url: str, *, name: str | None = None, headers: Mapping[str, str] | None = None
+    url: str,
+    *,
+    name: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    where: str = "--url",
 ) -> ServerConfig:
-    """The server at a URL, named after its host."""
+    """The server at a URL, named after its host; `where` the URL was given, for errors."""
     name = fitted_name(name or name_of_url(url))
-    return ServerConfig(name=name, url=_checked_url(url, "--url"), headers=headers or {})
+    return ServerConfig(name=name, url=_checked_url(url, where), headers=headers or {})
 
 
 def read_config(

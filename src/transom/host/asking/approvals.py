@@ -116,11 +116,10 @@ class Approvals:
         granted = self.grants.granted(request.view_id)
         request = msgspec.structs.replace(request, granted=granted)
         if self.policy.approve is None and call_id is None:
-            name = f"{request.tool.name} of View {request.view_id}"
             reads = request.drives and request.tool.annotations is not None
             what = "has to be asked about" if reads else "may change something"
             how = "Policy(approve=...) to ask the user, or with Policy.trusting()"
-            self.refuse(request, f"{name} {what} and nobody can be asked. Run the host with {how}")
+            self.refuse(request, f"it {what} and nobody can be asked. Run the host with {how}")
         # The approver sees what will be sent, even if the caller changes its own object.
         copied = msgspec.json.decode(msgspec.json.encode(request.arguments))
         return msgspec.structs.replace(request, arguments=copied)
