@@ -109,7 +109,9 @@ def test_the_lazy_names_and_the_typed_names_are_the_same(package: ModuleType):
     source = Path(inspect.getsourcefile(package) or "").read_text()
     typed = re.findall(r"^    from ([\w.]+) import \(?([\w,\s]+)\)?$", source, re.MULTILINE)
     lazy = dict(
-        re.findall(r'^            "([\w.]+)": "([\w ]+)",(?:  # noqa: E501)?$', source, re.MULTILINE)
+        re.findall(
+            r'^            "([\w.]+)": "([\w ]+)",(?:  # noqa: E501)?$', source, re.MULTILINE
+        )
     )
     assert {home: re.findall(r"\w+", names) for home, names in typed} == {
         resolve_name(home, package.__name__): names.split() for home, names in lazy.items()
