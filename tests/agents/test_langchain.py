@@ -1,5 +1,6 @@
 """What is LangChain's alone: its own tools go first, other arguments, answers that do not fit."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,6 +64,19 @@ async def test_another_tool_cannot_be_slipped_in_as_a_change():
         calls = [event.tool for event in await host.audit.read(event="call")]
         assert calls == ["show_orders"]
     assert script.read[-1].failed
+
+
+@pytest.mark.parametrize("status", ["\ud800", "deep"], ids=["half a character", "too deep"])
+async def test_arguments_that_cannot_be_sent_are_a_message_that_the_model_reads(status: Any):
+    if status == "deep":
+        for _ in range(5000):
+            status = [status]
+    call = {"name": "show_orders", "args": {"status": status}, "id": "c1"}
+    async with hosting() as host:
+        request: Any = SimpleNamespace(tool=None, tool_call=call)
+        message: Any = await HostMiddleware(host).awrap_tool_call(request, None)  # pyright: ignore[reportArgumentType]
+        assert (message.status, message.tool_call_id) == ("error", "c1")
+        assert "Invalid arguments for show_orders" in message.content
 
 
 async def interrupted(host: Host, server: Asking, script: Script) -> tuple[LangChain, Any]:

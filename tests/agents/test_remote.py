@@ -93,3 +93,13 @@ async def test_an_agent_that_is_gone_takes_no_messages():
             await made[0].send_message("Look at A-2")
             assert [block.text for block in heard[0]] == ["Look at A-2"]
         assert (await made[0].send_message("Look at A-3")).is_error
+
+
+@pytest.mark.parametrize("status", ["\ud800", object()], ids=["half a character", "no JSON"])
+async def test_arguments_that_cannot_be_sent_to_the_other_worker_are_a_result(status: Any):
+    async with hosting() as host, elsewhere(host) as remote:
+        arguments = {"status": status}
+        assert await remote.approval_needed("show_orders", arguments, call_id="1") is None
+        result = await remote.answer("show_orders", arguments, call_id="1")
+        assert result.is_error
+        assert "cannot be written as JSON" in result.text

@@ -353,6 +353,34 @@ async def test_bad_arguments_for_a_views_tool_are_answered_with_an_error():
         assert "nothing" in unknown["message"]
 
 
+@pytest.mark.parametrize("name", ["write", None], ids=["flat", "indirect"])
+async def test_a_call_of_a_views_tool_that_is_too_deep_for_it_is_answered_at_once(
+    name: str | None,
+):
+    arguments: dict[str, Any] = {}
+    for _ in range(150):  # a client may send 200
+        arguments = {"words": arguments}
+    async with asyncio.timeout(30), gateway() as at:
+        await at.open()
+        if name is None:
+            error = await at.call("call_view_tool", view_id=VIEW, name="write", arguments=arguments)
+        else:
+            error = await at.call(f"{VIEW}__{name}", **arguments)
+        assert error["code"] == -32602
+        assert "at most 98 levels deep" in error["message"]
+
+
+async def test_a_call_that_is_too_deep_for_a_view_reaches_the_server_and_opens_none():
+    arguments: dict[str, Any] = {}
+    for _ in range(150):
+        arguments = {"status": arguments}
+    async with asyncio.timeout(30), gateway() as at:
+        said, about = words(await at.open(**arguments))
+        assert said == "called show"
+        assert "could not be shown: Invalid arguments for show" in about
+        assert not at.shop.made
+
+
 async def test_a_picture_of_a_view_is_an_image():
     async with gateway(pictures=True) as at:
         await at.open()

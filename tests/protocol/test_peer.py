@@ -378,6 +378,18 @@ def test_the_limits_of_the_peer_reach_the_wire():
     assert isinstance(peer.feed(tell("m", a=[[]])), ProtocolViolation)
 
 
+def test_a_request_that_is_too_deep_is_answered_with_an_error() -> None:
+    ours, theirs = Peer(), Peer()
+    id, data = ours.request("tools/call", b'{"a":%b1%b}' % (b"[" * 100, b"]" * 100))
+    event = theirs.feed(data)
+    assert isinstance(event, ProtocolViolation)
+    assert event.reply is not None
+    answer = ours.feed(event.reply)
+    assert isinstance(answer, wire.ErrorResponse)
+    assert (answer.id, answer.error.message) == (id, "Message is nested deeper than 100")
+    assert (ours.outgoing, theirs.incoming) == (0, 0)
+
+
 @pytest.mark.parametrize(
     "answer",
     [

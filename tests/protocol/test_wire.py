@@ -231,7 +231,24 @@ def nested(depth: int, *, opening: bytes = b"[", closing: bytes = b"]") -> bytes
 def test_a_message_may_be_max_depth_deep_and_not_one_more(limit: int):
     assert isinstance(decode(nested(limit), SizeLimits(max_depth=limit)), wire.Request)
     assert refusal(nested(limit + 1), max_depth=limit).code == INVALID_REQUEST
-    assert refused_id(nested(limit + 1), SizeLimits(max_depth=limit)) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "id"),
+    [
+        (nested(11), 1),
+        (nested(11).replace(b'"method"', b'"result"'), None),
+        (nested(11).replace(b'"id":1', b'"id":"1"'), None),
+        (nested(11).replace(b'"id":1', b'"id":%b' % (b"1" * 5000)), None),
+        (nested(11).replace(b'{"jsonrpc"', b'{"a":{"jsonrpc"') + b"}", None),
+    ],
+    ids=["request", "response", "text", "number without end", "not at the top"],
+)
+def test_the_id_of_a_request_that_is_too_deep_is_that_before_its_method(
+    data: bytes, id: int | None
+):
+    assert refusal(data, max_depth=10).code == INVALID_REQUEST
+    assert refused_id(data, SizeLimits(max_depth=10)) == id
 
 
 def test_brackets_in_strings_do_not_count_as_depth():

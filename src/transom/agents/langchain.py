@@ -145,7 +145,7 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
             return await handler(request)
         call = request.tool_call
         name, arguments, call_id = call["name"], call["args"], call["id"] or ""
-        key = msgspec.json.encode([call_id, name, arguments]).decode()
+        key = _call_key(call_id, name, arguments)
         if key in self._calls.waiting:
             return await self._go_on(key, name, call_id)
         asked: list[Any] = []
@@ -190,6 +190,13 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
             status="error" if result.is_error else "success",
             artifact=beside_result(result),
         )
+
+
+def _call_key(call_id: str, name: str, arguments: dict[str, Any]) -> str:
+    try:
+        return msgspec.json.encode([call_id, name, arguments]).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return repr((call_id, name))  # the host refuses such arguments: no call of them waits
 
 
 def _blocks(parts: list[Part]) -> list[str | dict[Any, Any]]:

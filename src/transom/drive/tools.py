@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from transom.errors import INVALID_PARAMS, ProtocolError
+from transom.protocol.messages import check_arguments
 from transom.types import Tool, ToolAnnotations
 
 Drive = Literal["when_no_tools", "always", "never"]
@@ -107,10 +108,7 @@ class ActCall(msgspec.Struct, frozen=True):
 
 def read_call(tool: str, arguments: dict[str, Any]) -> LookCall | ActCall:
     """The arguments that a model sent; a `ProtocolError` that says what is wrong with them."""
-    try:
-        msgspec.json.encode(arguments)  # so they can be sent, stored and shown
-    except (ValueError, OverflowError):  # half a character, or a number of thousands of digits
-        raise _invalid(tool, "they cannot be written as JSON") from None
+    check_arguments(tool, arguments)
     try:
         if tool == LOOK_AT_VIEW:
             call = msgspec.convert(arguments, LookCall)

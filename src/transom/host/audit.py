@@ -180,6 +180,11 @@ class AuditLog:
         given = self._copy(arguments)
         self._store(AuditEvent(_now(), "call", outcome, server, view, tool, given, ms, by, detail))
 
+    def record_refusal(self, tool: str, arguments: object, error: BaseException) -> None:
+        """Record a call that reaches no server and no View."""
+        detail = str(error)
+        self.record("refusal", "refused", tool=tool[:128], arguments=arguments, detail=detail)
+
     def call(
         self,
         server: str,

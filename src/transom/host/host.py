@@ -61,6 +61,7 @@ from transom.host.views.view_context import SharedContext
 from transom.host.views.view_problems import record_problem
 from transom.host.views.view_settings import Opening, Reuse, ViewSettings
 from transom.host.written_calls import WrittenCalls
+from transom.protocol.messages import check_arguments
 from transom.protocol.methods import HOST
 from transom.traffic import TrafficListener
 from transom.types import (
@@ -89,7 +90,6 @@ _NOTIFICATIONS = ("on_size_changed", "on_log")
 
 _MB = 1024 * 1024
 _MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
-
 
 _R = TypeVar("_R")
 
@@ -397,6 +397,12 @@ class Host(ToolHost):
         entry = self._surface.find(call.name)
         if entry is None or self._stack is None:
             entry = await self._find_late(call.name, call.arguments)
+        if call.arguments and entry.kind != "drive":  # which `read_call` checks
+            try:
+                check_arguments(call.name, call.arguments, self.limits.max_message_depth)
+            except ProtocolError as error:
+                self.audit.record_refusal(call.name, call.arguments, error)
+                raise
         if entry.kind == "server":
             return await self._call_server_tool(entry, call)
         if entry.kind != "view":
@@ -466,6 +472,7 @@ class Host(ToolHost):
         if entry is None or entry.kind == "server" or entry.tool.name == LIST_VIEW_TOOLS:
             return None
         try:
+            check_arguments(name, arguments, self.limits.max_message_depth)
             if entry.kind == "drive":
                 call = read_call(entry.tool.name, dict(arguments or {}))
                 if not self.may_drive(call.view_id):
@@ -527,9 +534,7 @@ class Host(ToolHost):
             error = self._views.closed_error(owner)
         elif server is not None and (reason := self._servers.why_gone(server)) is not None:
             error = ConnectionClosed(f"{name[:128]}: server {server} is gone: {reason}")
-        self.audit.record(
-            "refusal", "refused", tool=name[:128], arguments=arguments, detail=str(error)
-        )
+        self.audit.record_refusal(name, arguments, error)
         raise error
 
     async def _call_server_tool(self, entry: Entry, call: OutgoingCall) -> ToolResult | Task:
@@ -612,7 +617,7 @@ class Host(ToolHost):
         Raises:
             UsageError: there is no such server, the tool links no View or may open none, or the
                 host has no renderer.
-            ProtocolError: the server has no such tool, or could not list its tools.
+            ProtocolError: the arguments cannot be sent, or the server lists no such tool or fails.
             InvalidResult: the tool links something that is not a View.
             ConnectionClosed: the server is gone.
             Refused: the user does not want it to open a View.

@@ -27,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_message_bytes: int = 16 * 1024 * 1024
     """Any one message."""
     max_message_depth: int = 100
-    """Nesting of any one message."""
+    """Nesting of any one message. A call's arguments may have two levels less."""
     max_message_containers: int = 250_000
     """Arrays and objects of any one message."""
     call_timeout: float | Mapping[str, float] = _CALL_TIMEOUT

@@ -29,6 +29,7 @@ from transom.host.views.settling import wait_settled
 from transom.host.views.shown_calls import ViewOrigin
 from transom.host.views.ui_resource import view_uri
 from transom.host.views.view import View, ViewEnvironment
+from transom.protocol.messages import check_arguments
 from transom.recent import Recent
 from transom.types import Task, Tool, ToolResult
 
@@ -55,7 +56,11 @@ class ViewRecord(msgspec.Struct, frozen=True):
     def size(self) -> int:
         """About how many bytes it takes."""
         origin = self.origin
-        return len(_encode(origin.arguments)) + len(origin.result or b"") + _REASON_ONLY
+        try:
+            arguments = len(_encode(origin.arguments))
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            arguments = 0  # they were changed after they were checked
+        return arguments + len(origin.result or b"") + _REASON_ONLY
 
 
 class HostRecords(msgspec.Struct, frozen=True):
@@ -316,6 +321,7 @@ class OpenViews(Mapping[str, View]):
                 "view", "failed", server=server, tool=tool.name, detail=str(error)
             )
             raise
+        check_arguments(tool.name, arguments, self._environment.limits.max_message_depth)
         return ViewOrigin(server, uri, tool, dict(arguments or {}))
 
     async def view_for(self, call: ViewOrigin) -> View:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 from msgspec import Raw, field
 
+from transom.errors import INVALID_PARAMS, ProtocolError
 from transom.protocol import wire
 from transom.types import (
     AppCapabilities,
@@ -291,6 +292,8 @@ class SandboxResourceParams(Wire, frozen=True):
 
 # --- what users pass ---------------------------------------------------------------------------
 
+_AROUND_ARGUMENTS = 2  # levels of a message: the envelope and its params
+
 ToolOutcome = ToolResult | Mapping[str, Any] | str
 """A tool's result: a struct, a mapping with wire names, or just its text."""
 
@@ -304,6 +307,34 @@ def object_json(value: object) -> bytes:
     if isinstance(value, Mapping):
         return wire.encode(dict(value))  # pyright: ignore[reportUnknownArgumentType]
     raise TypeError(f"Expected a struct or a mapping, not {type(value).__name__}")
+
+
+def check_arguments(
+    tool: str, arguments: Mapping[str, Any] | None, max_depth: int = wire.MAX_DEPTH
+) -> None:
+    """Check that the arguments of a call can be sent, stored and shown.
+
+    `max_depth` is that of a message.
+
+    Raises:
+        ProtocolError: they cannot; its text is for the model that wrote them.
+    """
+    if not arguments:
+        return
+    limit = max(max_depth - _AROUND_ARGUMENTS, 0)
+    problem = f"they may be nested at most {limit} levels deep"
+    try:
+        data = wire.encode(arguments if isinstance(arguments, dict) else dict(arguments))
+    except UnicodeEncodeError:
+        problem = "they cannot be written as JSON: a text has half of a surrogate pair"
+    except (TypeError, ValueError, OverflowError):
+        problem = "they cannot be written as JSON"
+    except RecursionError:
+        pass  # so deep that it is not even written
+    else:
+        if not wire.is_deeper(data, limit):
+            return
+    raise ProtocolError(INVALID_PARAMS, f"Invalid arguments for {tool[:128]}: {problem}")
 
 
 def result_json(value: ToolOutcome) -> bytes:

@@ -161,6 +161,11 @@ class SizeLimits:
 _DEFAULT_LIMITS = SizeLimits()
 
 
+def is_deeper(data: bytes, limit: int) -> bool:
+    """Whether JSON nests deeper than `limit`, found without decoding it."""
+    return len(data) > 2 * limit and _is_deep(_shape(data), limit)
+
+
 def _shape(data: bytes) -> bytes:
     """The brackets of `data`, if it is JSON, outside of strings. Linear, whatever it is."""
     if b"\\" in data:  # escaped backslashes first, so that what is left before a quote escapes it
@@ -287,9 +292,14 @@ class _Head(msgspec.Struct):
 
 
 def refused_id(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> RequestId | None:
-    """The id to answer a refused message with: that of a request whose envelope can be read."""
+    """The id to answer a refused message with: that of a request whose envelope can be read.
+
+    Of one too deep or too large to be read, or broken, the beginning shows it, if it is as ours.
+    """
     head = _head(data, limits)
-    return None if head is None or head.method is UNSET else head.id
+    if head is None:
+        return id_of_request(data)
+    return None if head.method is UNSET else head.id
 
 
 def refused_answer(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> RequestId | None:
@@ -353,7 +363,7 @@ def encode_request(id: RequestId, method: str, params: bytes | None) -> bytes:
 
 def id_of_request(data: bytes) -> int | None:
     """The id of a request that `encode_request` made with a number, however deep it nests."""
-    found = re.match(rb'{"jsonrpc":"2.0","id":(\d+),"method"', data)
+    found = re.match(rb'{"jsonrpc":"2.0","id":(\d{1,15}),"method"', data)
     return None if found is None else int(found[1])
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from transom.errors import NotConnected, OutOfOrder
+from transom.host.limits import Limits
 from transom.host.views.bridge import Bridge
 from transom.json_values import members
-from transom.protocol.messages import ToolOutcome, result_json
+from transom.protocol.messages import ToolOutcome, check_arguments, result_json
 from transom.types import Tool
 
 
@@ -41,14 +42,14 @@ class ViewOrigin(msgspec.Struct, eq=False):
 class ShownCalls:
     """The calls of one View. It shows one at a time, and the next when that one has ended.
 
-    Whoever sends it the data of a call waits while it is slow to read, `patience` seconds at most,
-    because the call waits too. Then `on_slow` is called.
+    Whoever sends it the data of a call waits while it is slow to read, for `unresponsive_after`
+    at most, because the call waits too. Then `on_slow` is called.
     """
 
-    def __init__(self, first: ViewOrigin, patience: float, on_slow: Callable[[], object]) -> None:
+    def __init__(self, first: ViewOrigin, limits: Limits, on_slow: Callable[[], object]) -> None:
         self.shown = first
         self.newest = first
-        self._patience = patience
+        self._limits = limits
         self._on_slow = on_slow
         self._bridge: Bridge | None = None
 
@@ -70,6 +71,7 @@ class ShownCalls:
         """Take the arguments of a call as far as they are written, or all of them."""
         if call.complete:
             raise OutOfOrder("The View has the input of that call already")
+        check_arguments(call.tool.name, arguments, self._limits.max_message_depth)
         call.arguments, call.complete = dict(arguments), complete
         if call is self.shown:
             await self._send_input()
@@ -113,7 +115,7 @@ class ShownCalls:
 
     async def _send(self, sending: Awaitable[None]) -> None:
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._limits.unresponsive_after):
                 with suppress(OutOfOrder, NotConnected):  # it is closing, or has a result already
                     await sending
         except TimeoutError:

@@ -134,8 +134,7 @@ class View(CallsTools):
     ) -> None:
         self.id: str = id
         """Its id, such as `orders-1`."""
-        patience = environment.limits.unresponsive_after
-        self._calls = ShownCalls(origin, patience, self._find_out_if_it_reads)
+        self._calls = ShownCalls(origin, environment.limits, self._find_out_if_it_reads)
         self.state: ViewState = ViewState.OPENING
         """`opening`, `waiting`, `live`, `busy`, `gone`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None
@@ -706,6 +705,7 @@ class View(CallsTools):
 
         Raises:
             OutOfOrder: it has the complete input.
+            ProtocolError: the arguments cannot be sent.
         """
         await self._calls.write(call or self.newest_call, arguments, complete=False)
 

@@ -40,7 +40,7 @@ from transom.host.views.liveness import ViewState
 from transom.host.views.model_context import ModelContext
 from transom.host.views.view import View
 from transom.protocol import wire
-from transom.protocol.messages import TaskRequest
+from transom.protocol.messages import TaskRequest, check_arguments
 from transom.protocol.peer import Peer, Progress
 from transom.session import OnProgress, Session
 from transom.types import ContentBlock, Task, Tool, ToolResult
@@ -192,6 +192,7 @@ class RemoteHost(ToolHost):
 
     async def call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
+        check_arguments(call.name, call.arguments)
         given = None if call.arguments is None else dict(call.arguments)
         sent = _Call(call.name, given, call.timeout, call.as_task, call.open_view, call.call_id)
         return _read_outcome(await self._request("tools/call", wire.encode(sent), call.on_progress))
@@ -200,6 +201,10 @@ class RemoteHost(ToolHost):
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
     ) -> ApprovalRequest | None:
         """What a user has to be asked before a call: see `Host.approval_needed`."""
+        try:
+            check_arguments(name, arguments)
+        except ProtocolError:  # the call will raise it
+            return None
         given = None if arguments is None else dict(arguments)
         answer = await self._request(
             "host/approval", wire.encode(_Call(name, given, call_id=call_id))

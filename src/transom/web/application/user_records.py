@@ -62,7 +62,7 @@ def _write_view(record: ViewRecord) -> bytes | None:
         return None
     try:
         return _encode(record)
-    except (TypeError, ValueError, OverflowError):  # arguments that are not JSON
+    except (TypeError, ValueError, OverflowError, RecursionError):  # arguments that are not JSON
         return None
 
 
