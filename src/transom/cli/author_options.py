@@ -10,7 +10,7 @@ from transom.cli.command import (
     TARGET,
     TARGET_HELP,
     TOOL,
-    Options,
+    CommandOptions,
     argument,
     choice,
     flag,
@@ -29,7 +29,7 @@ def _rules(text: str) -> Any:
     return option("RULES", text, action="extend", type=read, default=[])
 
 
-class _LookOptions(Options):
+class _LookOptions(CommandOptions):
     panel = "What to look at"
 
     call: bool = flag("Call the tools marked read-only, with arguments made from their schema.")
@@ -46,7 +46,7 @@ class _LookOptions(Options):
     )
 
 
-class _ReportOptions(Options):
+class _ReportOptions(CommandOptions):
     panel = "What to print"
 
     format: Literal["table", "json", "sarif", "junit"] = choice(
@@ -76,7 +76,7 @@ class CheckOptions(_LookOptions, _ReportOptions):
     target: str = argument("TARGET", TARGET_HELP, nargs="?", default="")
 
 
-class DoctorOptions(Options):
+class DoctorOptions(CommandOptions):
     """Say why a View stays blank, is blocked or cut off.
 
     It starts the server, calls the tool, opens its View in a browser without a window, and watches
@@ -113,7 +113,7 @@ class DoctorOptions(Options):
     json: bool = flag("Print the diagnosis as one line of JSON.")
 
 
-class NewOptions(Options):
+class NewOptions(CommandOptions):
     """Write a new project: a server with a View, its page, a test, pyproject.toml and a README.
 
     The project is written into a folder NAME, which must be new or empty. It runs as it is:

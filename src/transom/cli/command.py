@@ -32,13 +32,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 class Declared(NamedTuple):
-    """What a command line may have: see `Options`. `names` is None for an argument."""
+    """What a command line may have: see `CommandOptions`. `names` is None for an argument."""
 
     names: str | None
     settings: dict[str, Any]
 
 
-class Options(argparse.Namespace):
+class CommandOptions(argparse.Namespace):
     """What a command line says. Each command has a class, whose docstring is its help.
 
     An attribute is declared with `argument`, `option`, `repeatable`, `choice`, `flag` or `several`.
@@ -84,7 +84,7 @@ def several(*options: Any) -> Any:
 class Command:
     """One command: how its line is read, and its help."""
 
-    def __init__(self, name: str, options: type[Options]) -> None:
+    def __init__(self, name: str, options: type[CommandOptions]) -> None:
         self.name = name
         self.module = options.module
         self._options = options

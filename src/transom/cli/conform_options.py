@@ -8,7 +8,7 @@ from typing import Literal
 from transom.cli.command import (
     HEADER,
     TARGET_HELP,
-    Options,
+    CommandOptions,
     argument,
     choice,
     flag,
@@ -19,7 +19,7 @@ from transom.cli.command import (
 )
 
 
-class _ReportOptions(Options):
+class _ReportOptions(CommandOptions):
     panel = "What to print"
 
     format: Literal["table", "json", "junit", "html"] = choice(

@@ -19,7 +19,7 @@ from transom.cli.command import (
     TARGET,
     TOOL,
     Command,
-    Options,
+    CommandOptions,
     argument,
     choice,
     count,
@@ -105,7 +105,7 @@ def _read_limit(value: str) -> Setting:
     return Setting(name, count(given) if kinds[name] is int else _seconds(given))
 
 
-class RunningOptions(Options):
+class RunningOptions(CommandOptions):
     """How a gateway runs; `gateway install` writes these into an entry."""
 
     panel = "How the gateway runs"
@@ -270,7 +270,7 @@ class InstallOptions(RunningOptions):
     force: bool = flag("Replace a different entry of the same name.")
 
 
-class UninstallOptions(Options):
+class UninstallOptions(CommandOptions):
     """Remove the gateway from a client's configuration; a copy of the file is kept.
 
     `transom gateway install --list` shows the entries.
@@ -311,7 +311,7 @@ def _seconds_or_selector(text: str) -> float | str:
     return number(0)(text) if re.fullmatch(r"[\d.]+", text) else text
 
 
-class OpenOptions(Options):
+class OpenOptions(CommandOptions):
     """Open the View of a server's tool, list the View's own tools, and call them.
 
     The View opens in your browser and stays until you press Ctrl-C. With --headless it opens in a
@@ -374,7 +374,7 @@ class OpenOptions(Options):
     json: bool = flag("Print each event as one line of JSON.")
 
 
-class DevOptions(Options):
+class DevOptions(CommandOptions):
     """Develop a server: see its tools, its Views and what goes over the wire, while you edit it.
 
     One page in your browser has everything: the server's tools with a form for each, the View as a
@@ -404,7 +404,7 @@ class DevOptions(Options):
     )
 
 
-class JsOptions(Options):
+class JsOptions(CommandOptions):
     """Copy Transom's JavaScript files into a project that builds its View with a bundler, such as Vite.
 
     These are `transom.js`, `webmcp.js`, `react.js`, their TypeScript declarations, and `zod.js`,
@@ -426,7 +426,7 @@ class JsOptions(Options):
     )
 
 
-class DemoOptions(Options):
+class DemoOptions(CommandOptions):
     """Show Transom at work: an agent that does not support MCP Apps plays music in one.
 
     The gateway runs in front of two example servers. The agent is a plain MCP client with a script
@@ -443,7 +443,7 @@ class DemoOptions(Options):
     examples: bool = flag("Only print the folder of the examples.")
 
 
-class LoginCommandOptions(Options):
+class LoginCommandOptions(CommandOptions):
     """Log in to an MCP server that requires it, in your browser.
 
     The login is stored in a file that only you can read, or in the system's keyring if the Python
@@ -477,7 +477,7 @@ class LoginCommandOptions(Options):
     scope: str | None = option("TEXT", "The scopes to request; by default what the server needs.")
 
 
-class LogoutOptions(Options):
+class LogoutOptions(CommandOptions):
     """Delete the login at an MCP server, and revoke it at its issuer.
 
     Exit codes: 0 deleted, 2 there was none.
@@ -489,7 +489,7 @@ class LogoutOptions(Options):
     url: str = argument("URL", "The server, as `transom login --list` shows it.")
 
 
-class StorageOptions(Options):
+class StorageOptions(CommandOptions):
     """Show what Views may have stored: for which server and resource, where, and when it was last used.
 
     A View finds what earlier Views of the same server and resource stored in your browser. Views of
@@ -501,7 +501,7 @@ class StorageOptions(Options):
     module = "transom.cli.storage"
 
 
-class StorageClearOptions(Options):
+class StorageClearOptions(CommandOptions):
     """Delete what Views have stored, and forget which ones were open.
 
     Views get new origins from now on and cannot reach what is stored under the old ones. The
@@ -518,14 +518,14 @@ class StorageClearOptions(Options):
     all: bool = flag("Clear everything.")
 
 
-def _command(name: str, options: type[Options] | str) -> Command:
+def _command(name: str, options: type[CommandOptions] | str) -> Command:
     if not isinstance(options, str):
         return Command(name, options)
     module, _, found = options.partition(":")
     return Command(name, getattr(import_module(f"transom.cli.{module}"), found))
 
 
-_OPTIONS: Mapping[str, type[Options] | str] = {
+_OPTIONS: Mapping[str, type[CommandOptions] | str] = {
     "gateway": GatewayOptions,
     "gateway install": InstallOptions,
     "gateway uninstall": UninstallOptions,

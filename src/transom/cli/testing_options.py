@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from transom.cli.command import (
     TARGET,
-    Options,
+    CommandOptions,
     argument,
     choice,
     count,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transom.traffic import Leg
 
 
-class ReplayOptions(Options):
+class ReplayOptions(CommandOptions):
     """Send a server, or a View, what it was sent when FILE was recorded, and show what differs.
 
     FILE is what `--record FILE` of `transom open`, `dev` or `gateway`, or a test, has written. What
@@ -55,7 +55,7 @@ class ReplayOptions(Options):
         return "view" if self.view else "server"
 
 
-class EvalCommandOptions(Options):
+class EvalCommandOptions(CommandOptions):
     """Count how often a model finds and uses the tools of a server and its Views.
 
     CASES.yaml names the server, and has instructions for the model with what is expected of each:
