@@ -114,5 +114,5 @@ async def test_a_press_that_met_nothing_is_done_again_after_a_picture() -> None:
     page = Page()
     assert (await act(RealInput(), page, {"unmet": True}, {}))["done"] is True
     assert (page.mouse.done.count("down"), page.drawn) == (2, 1)
-    never = await act(RealInput(), page, *[{"unmet": True}] * 3)
+    never = await act(RealInput(), page, *[{"unmet": True}] * real_input._TRIES)
     assert never == {"problem": "covered", "detail": "The mouse did not reach it"}

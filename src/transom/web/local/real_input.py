@@ -31,7 +31,7 @@ _PRESSED_WITHIN = 4.0  # seconds
 _IN_FRONT_WITHIN = 2.0  # a shield may be in front for half a second
 _CLEANED_WITHIN = 1.0
 _FREE_WITHIN = 5.0  # with the two above, that is what `aim.ts` waits for a press
-_TRIES = 3
+_TRIES = 6
 _LOOK_EVERY = 0.05
 _OUTSIDE = "It is outside of the View"
 _GONE = "The View is not on the page any more"
@@ -63,7 +63,7 @@ class RealInput:
         if action not in (*_WITH_MOUSE, *_WITH_KEYBOARD):
             return await drive(request)
         settled: dict[str, Any] = {}
-        for _ in range(_TRIES):
+        for tries in range(_TRIES):
             found = await drive({**request, "op": "target", "aim": True})
             if not as_object(found.get("target")):
                 return found
@@ -78,6 +78,7 @@ class RealInput:
             if action not in _WITH_MOUSE or settled.get("unmet") is not True:
                 break
             await _draw(page)  # the press went to what was there before
+            await asyncio.sleep(tries * _LOOK_EVERY)  # a busy browser draws a frame inside later
         else:
             return _problem("covered", "The mouse did not reach it")
         if settled.get("missed") is True:
