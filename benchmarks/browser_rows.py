@@ -152,6 +152,11 @@ class BrowserHost(NamedTuple):
         assert note["state"] == "live", note
         return self.host.views[note["id"]]
 
+    async def settled(self) -> None:
+        """The page has loaded what the next View needs: that is not at the cost of the peer."""
+        assert self.renderer.page is not None
+        await self.renderer.page.wait_for_selector("iframe[data-spare=ready]", state="attached")
+
 
 @asynccontextmanager
 async def shown() -> AsyncIterator[BrowserHost]:
@@ -175,6 +180,7 @@ async def shown() -> AsyncIterator[BrowserHost]:
         await host.add_server("bench", MCPServer("bench", extensions=[views]))
         made = BrowserHost(host, renderer)
         view = await made.open()  # the browser starts here
+        await made.settled()
         await view.close()
         yield made
 
@@ -287,6 +293,7 @@ async def opening(views: int = 15) -> Compared:
             began = time.perf_counter()
             view = await made.open()
             ours.append(time.perf_counter() - began)
+            await made.settled()
             await view.close()
             theirs.append(await frames(1))
         return Compared(median(ours), median(theirs))
@@ -301,6 +308,7 @@ async def opening_many(views: int = 50, turns: int = 2) -> Compared:
             began = time.perf_counter()
             opened = await asyncio.gather(*(made.open() for _ in range(views)))
             ours.append(time.perf_counter() - began)
+            await made.settled()
             await asyncio.gather(*(view.close() for view in opened))
             theirs.append(await frames(views))
         return Compared(min(ours), min(theirs))

@@ -4,11 +4,11 @@
  * the user has pressed something in the View. The View can neither forge that nor use a press that
  * was meant for the page.
  */
-import { ELSEWHERE, FLAGS, PRESSED, type Pressed } from "./messages.js";
+import { ELSEWHERE, FLAGS, PRESSED, type Pressed, type SandboxPlace } from "./messages.js";
 
 const LASTS = 5000; // milliseconds that a browser counts a press as recent, at most
 
-function start({ src, allow }: Record<string, string>): void {
+function start(): void {
   let pressedElsewhere = -Infinity; // after what was pressed in here
   window.addEventListener("message", ({ source, data, ports }: MessageEvent<unknown>) => {
     if (source !== window.parent) return;
@@ -19,14 +19,20 @@ function start({ src, allow }: Record<string, string>): void {
       const answer: Pressed = { isRecent: isActive, isLast: now - pressedElsewhere > LASTS };
       ports[0]?.postMessage(answer);
     }
+    if (isPlace(data)) load(data);
   });
+  const place = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  if (isPlace(place)) load(place);
+}
+
+const isPlace = (data: unknown): data is SandboxPlace => "src" in Object(data);
+
+function load({ src, allow }: SandboxPlace): void {
   const frame = document.createElement("iframe");
   frame.setAttribute("sandbox", FLAGS);
   if (allow) frame.setAttribute("allow", allow);
-  frame.src = src!; // the policy of this page lets it be a sandbox only
-  document.body.append(frame);
+  frame.src = src; // the policy of this page lets it be a sandbox only
+  document.body.replaceChildren(frame);
 }
 
-if (window.parent !== window) {
-  start(Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
-}
+if (window.parent !== window) start();

@@ -286,6 +286,12 @@ export type PageMessage =
 /** What the frames around a View, and the View, may do. */
 export const FLAGS = "allow-scripts allow-same-origin allow-forms";
 
+/** To the guard, in its address or, if it was there before, as a message: the sandbox to load. */
+export interface SandboxPlace {
+  src: string;
+  allow: string;
+}
+
 /** To the guard: whether the user has pressed something in it just now; it answers on the port. */
 export const PRESSED = "pressed";
 /** What it answers: whether there was a press, and none elsewhere that may have come after it. */

@@ -1,6 +1,13 @@
 /** The frames around a View on a page: its guard, and in that its sandbox. */
-import { element } from "./dom.js";
-import { ELSEWHERE, FLAGS, PRESSED, type Pressed, type SandboxAddress } from "./messages.js";
+import { element, rootOf } from "./dom.js";
+import {
+  ELSEWHERE,
+  FLAGS,
+  PRESSED,
+  type Pressed,
+  type SandboxAddress,
+  type SandboxPlace,
+} from "./messages.js";
 
 export const SANDBOX_PATH = "/transom-view"; // `transom.web.asgi` knows it
 export const NOT_PRESSED: Pressed = { isRecent: false, isLast: false };
@@ -9,21 +16,73 @@ const AGAIN = 1000; // milliseconds until something else than the sandbox is loa
 const AGAIN_FOR = 10_000; // milliseconds; less than a host waits for a View
 const ANYTHING_WITHIN = 60_000; // milliseconds that a busy browser has to load anything at all
 const GUARD_WITHIN = 300; // milliseconds that a guard has to answer
+const SPARE_WITHIN = 5000; // milliseconds that a guard which was there before has to load a sandbox
+
+/** A guard on the page that has no sandbox yet: the next View need not wait for one. */
+export class SpareGuard {
+  readonly element = element("iframe", { sandbox: FLAGS, part: "frame" });
+  readonly #guard: string;
+  readonly #place: HTMLElement;
+
+  /** Whether this browser can move it to a View. */
+  static readonly isPossible = "moveBefore" in Element.prototype;
+
+  constructor(guard: string) {
+    this.#guard = guard;
+    const { element: frame } = this;
+    frame.addEventListener("load", () => (frame.dataset.spare = "ready"), { once: true });
+    frame.dataset.spare = "loading";
+    frame.src = `${guard}${SANDBOX_PATH}`;
+    const place = element("div");
+    place.style.display = "none"; // `hidden` would lose to a style of the page
+    rootOf(place).append(frame); // where a View does not find it among the frames of the page
+    document.body.append(place);
+    this.#place = place;
+  }
+
+  /** Whether it is there, on this origin. */
+  isAt(guard: string): boolean {
+    return this.#guard === guard && this.element.isConnected;
+  }
+
+  /** Move it there, where it is shown. `append` would have it loaded again. */
+  moveTo(root: ShadowRoot): void {
+    root.moveBefore(this.element, null);
+    delete this.element.dataset.spare;
+    this.remove();
+  }
+
+  remove(): void {
+    this.#place.remove();
+  }
+
+  /** Whether a sandbox can be loaded in it now. */
+  suits({ guard, allow }: SandboxAddress): boolean {
+    return this.isAt(guard) && this.element.dataset.spare === "ready" && !allow;
+  }
+}
 
 export class SandboxFrame {
   readonly element: HTMLIFrameElement;
   /** How often the sandbox has said that it is ready. */
   loads = 0;
   readonly #address: SandboxAddress;
+  #isSpare: boolean;
   #tries = 0;
   #until = Infinity;
   #onMissing = (): void => undefined;
 
-  constructor(address: SandboxAddress) {
+  constructor(root: ShadowRoot, address: SandboxAddress, spare?: SpareGuard) {
     this.#address = address;
-    const frame = (this.element = element("iframe", { sandbox: FLAGS, part: "frame" }));
+    this.#isSpare = Boolean(spare);
+    const frame = spare?.element ?? element("iframe", { sandbox: FLAGS, part: "frame" });
+    this.element = frame;
     if (address.allow) frame.setAttribute("allow", address.allow);
     frame.addEventListener("load", () => {
+      if (this.#isSpare) {
+        this.load(); // it was moved, and has forgotten what it was asked for
+        return;
+      }
       if (this.loads > 0) return;
       frame.style.visibility = "hidden"; // an error page of the browser, maybe for a moment only
       setTimeout(() => {
@@ -32,14 +91,32 @@ export class SandboxFrame {
         else this.#onMissing();
       }, AGAIN);
     });
-    this.load();
+    if (spare) {
+      spare.moveTo(root);
+      this.#loadInSpare();
+    } else {
+      this.load();
+      root.append(frame);
+    }
+  }
+
+  get #place(): SandboxPlace {
+    const { origin, number, allow } = this.#address;
+    return { src: `${origin}${SANDBOX_PATH}?${number}`, allow };
   }
 
   load(): void {
-    const { origin, guard, number, allow } = this.#address;
-    const inside = new URLSearchParams({ src: `${origin}${SANDBOX_PATH}?${number}`, allow });
+    const inside = new URLSearchParams({ ...this.#place });
+    this.#isSpare = false;
     this.#tries += 1;
-    this.element.src = `${guard}${SANDBOX_PATH}?${this.#tries}#${inside}`;
+    this.element.src = `${this.#address.guard}${SANDBOX_PATH}?${this.#tries}#${inside}`;
+  }
+
+  #loadInSpare(): void {
+    this.element.contentWindow!.postMessage(this.#place, this.#address.guard);
+    setTimeout(() => {
+      if (this.#isMissing && this.#isSpare) this.load(); // its process has ended, say
+    }, SPARE_WITHIN);
   }
 
   /** From now on there is a limit to how long the sandbox may take; `onMissing` is called then. */

@@ -27,7 +27,7 @@ import {
 } from "./messages.js";
 import { AgentUse } from "./agent_use.js";
 import { asMessage } from "./passing.js";
-import { NOT_PRESSED, SandboxFrame } from "./sandbox_frame.js";
+import { NOT_PRESSED, type SandboxFrame } from "./sandbox_frame.js";
 import type { Shield } from "./shield.js";
 import {
   attribution,
@@ -56,6 +56,8 @@ export interface ViewAgent {
   send: (view: string, text: string) => void;
 }
 
+export type FrameIn = (root: ShadowRoot, address: SandboxAddress) => SandboxFrame;
+
 /** What a View can do on its page. */
 export interface ViewSurroundings {
   readonly agent: ViewAgent;
@@ -71,6 +73,10 @@ export interface ViewSurroundings {
   onNamed: () => void;
   /** Its user pressed Tab. */
   onTab: (view: View) => void;
+  /** Load its sandbox, in the last place of its own. */
+  readonly frameIn: FrameIn;
+  /** It is initialised, in this sandbox. */
+  onLive: (address: SandboxAddress) => void;
 }
 
 /** A View while its sandbox is on the page. */
@@ -146,18 +152,17 @@ export class View extends HTMLElement {
   }
 
   /** Load the sandbox for what will be mounted. */
-  prepare(address: SandboxAddress): void {
+  prepare(address: SandboxAddress, frameIn: FrameIn): void {
     this.hidden = true;
     this.origin = address.origin;
-    this.#prepared = new SandboxFrame(address);
-    this.#root.append(this.#prepared.element);
+    this.#prepared = frameIn(this.#root, address);
   }
 
   /** Show what an agent mounts. */
   start(mount: Mount, around: ViewSurroundings): void {
     const { view, origin, border } = mount;
     this.#begin(mount, around, "loading");
-    const sandbox = this.#prepared ?? new SandboxFrame(mount);
+    const sandbox = this.#prepared ?? around.frameIn(this.#root, mount);
     const frame = sandbox.element;
     frame.title = this.ariaLabel!;
     this.origin = origin;
@@ -201,7 +206,6 @@ export class View extends HTMLElement {
     this.#mounted = mounted;
     const all = element("span", { class: "buttons" }, ...Object.values(buttons));
     const words = [this.#label, starting, pin, busy, use.note];
-    if (!this.#prepared) this.#root.append(frame); // moved, it would be loaded again
     this.#prepared = undefined;
     frame.before(caption(...words, all), mounted.leftOut);
     this.#showFacts(mounted);
@@ -484,6 +488,7 @@ export class View extends HTMLElement {
       this.#resize(mounted, (data as { params?: unknown }).params);
     } else if (method === "ui/notifications/initialized") {
       this.dataset.state = "live";
+      this.#around.onLive(mounted.mount);
       this.#onRecovered();
     }
     const { text, why } = asMessage(data);

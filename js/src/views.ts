@@ -4,12 +4,13 @@
  */
 import { element } from "./dom.js";
 import { Focus } from "./focus.js";
-import type { DisplayMode, Gone, Mount, Prepare } from "./messages.js";
-import { SANDBOX_PATH } from "./sandbox_frame.js";
+import type { DisplayMode, Gone, Mount, Prepare, SandboxAddress } from "./messages.js";
+import { SANDBOX_PATH, SandboxFrame, SpareGuard } from "./sandbox_frame.js";
 import { Shield } from "./shield.js";
 import type { View, ViewAgent, ViewSurroundings } from "./view.js";
 
 const LOOK_EVERY = 1000; // milliseconds between two looks whether the pages of Views are there
+const SPARE_AFTER = 500; // milliseconds after a View is initialised, which its host then asks for its tools
 const SCROLLED_FOR = 500; // milliseconds that a page goes on scrolling
 
 const keyOf = (agent: ViewAgent, id: string): string => `${agent.number} ${id}`;
@@ -17,6 +18,8 @@ const keyOf = (agent: ViewAgent, id: string): string => `${agent.number} ${id}`;
 export class Views {
   readonly #views = new Map<string, View>();
   #prepared: { agent: ViewAgent; number: number; view: View } | undefined; // for the next one
+  #spare: SpareGuard | undefined;
+  #preparing: ReturnType<typeof setTimeout> | undefined; // the spare
   readonly #placeOf: (id: string) => View;
   readonly #onFront: () => void;
   #forward = 0; // how often a View was brought forward
@@ -76,7 +79,7 @@ export class Views {
   prepare(agent: ViewAgent, message: Prepare): void {
     this.#takePrepared(agent)?.remove();
     const view = this.#placeOf("");
-    view.prepare(message);
+    view.prepare(message, this.#frameIn);
     this.#prepared = { agent, number: message.number, view };
   }
 
@@ -144,8 +147,27 @@ export class Views {
       shield: this.#shield,
       onNamed: this.#onFront,
       onTab: (tabbed) => this.#focus.onTab(tabbed),
+      frameIn: this.#frameIn,
+      onLive: this.#prepareGuard,
     };
   }
+
+  readonly #frameIn = (root: ShadowRoot, address: SandboxAddress): SandboxFrame => {
+    const spare = root.isConnected && this.#spare?.suits(address) ? this.#spare : undefined;
+    if (spare) this.#spare = undefined;
+    return new SandboxFrame(root, address, spare);
+  };
+
+  /** Load a guard for the View that is opened next: it is probably the same agent's. */
+  readonly #prepareGuard = ({ guard }: SandboxAddress): void => {
+    if (!SpareGuard.isPossible) return;
+    clearTimeout(this.#preparing);
+    this.#preparing = setTimeout(() => {
+      if (this.#spare?.isAt(guard)) return;
+      this.#spare?.remove();
+      this.#spare = new SpareGuard(guard);
+    }, SPARE_AFTER);
+  };
 
   drop(agent: ViewAgent, id: string): void {
     const view = this.get(agent, id);

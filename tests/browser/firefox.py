@@ -65,11 +65,11 @@ class Firefox:
         await self._do("browsingContext.navigate", context=self._tab, url=url, wait="complete")
 
     async def frames(self) -> list[str]:
-        """The frames of the page, each inside the last."""
+        """The frames of the page's last View, each inside the one before."""
         [frame] = (await self._do("browsingContext.getTree", root=self._tab))["contexts"]
         found: list[str] = []
         while frame["children"]:
-            [frame] = frame["children"]
+            frame = max(frame["children"], key=lambda each: len(each["children"]))
             found.append(frame["context"])
         return found
 

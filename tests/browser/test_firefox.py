@@ -49,6 +49,11 @@ async def test_in_firefox_a_view_runs_reaches_nothing_else_and_asks_its_user() -
                     await asyncio.wait([call], timeout=3)
             assert not call.result().is_error, call.result().text
 
+            again = await host.call_tool("show_orders", {})  # its guard was there before
+            assert (again.meta or {})["transom/view"]["state"] == "live"
+            selected = await host.call_tool("orders-2__get_selection", {})
+            assert selected.text == "Nothing is selected."
+
 
 SHIELDED = """void (globalThis.shielded = new Promise((resolve) => {
   new MutationObserver(() => {

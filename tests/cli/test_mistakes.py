@@ -167,7 +167,7 @@ async def test_mistakes_in_pages_are_named(tmp_path: Path):
     server = f"{SERVER} pages"
     tools = ["syntax_error", "no_connect", "blocked_fetch"]
     # One that never connects is waited for; the others need a browser, which may start slowly.
-    limits = {"no_connect": "5"}
+    limits = {"no_connect": "15"}
     behind = ["--headless", "--", *server.split()]
     texts = [  # one after the other: several browsers at once may take longer than the limits
         *[

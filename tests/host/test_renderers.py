@@ -345,7 +345,7 @@ class Starting:
     ("renderer", "timeout", "said"),
     [
         (Starting(), 0.05, "could not be opened: it was not shown within 0.05 s: its page had"),
-        (Silent(), 0.05, "could not be opened: it was not initialised within 0.05 s: its page has"),
+        (Silent(), 1, "could not be opened: it was not initialised within 1 s: its page has"),
         (Failing(RuntimeError()), 15, "could not be opened: it could not be shown: RuntimeError"),
         (Impatient(), 15, "could not be opened: it could not be shown: TimeoutError"),
     ],
