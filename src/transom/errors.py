@@ -3,11 +3,11 @@
     TransomError
     ├── UsageError             the caller's program, command line or settings are wrong
     │   ├── AlreadyConnected
-    │   ├── OutOfOrder         not allowed in this state of the conversation
+    │   ├── OutOfOrder         a message before its turn, or a second time
     │   ├── SchemaError        a schema that cannot be used
     │   └── RegistrationError  a tool that cannot be registered
     ├── Unreachable            the other side cannot be reached, or does not answer
-    │   ├── NotConnected       there is no connection, or none can be made
+    │   ├── NotConnected       there is no connection, none any more, or none can be made
     │   ├── TooManyRequests    it has not answered earlier requests; this one was not sent
     │   ├── RequestEnded       a request that will never be answered
     │   │   ├── RequestTimeout
@@ -30,9 +30,10 @@
     ├── ToolError              a tool's own error: its text is meant for the model to read
     └── ValidationError        a value does not fit its schema
 
-Only a `UsageError` is for the author of the program. Everything else can happen to a program that
-is right, and its text can be read by a model: `Host.answer` raises the one, and makes a result of
-the others.
+Only a `UsageError` is for the author of the program: the same call would fail at any time. What a
+model, a View or a server does, and what happens to be closed at that moment, is something else: it
+can happen to a program that is right, and its text can be read by a model. `Host.answer` raises the
+one, and makes a result of the others.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class AlreadyConnected(UsageError):
 
 
 class OutOfOrder(UsageError):
-    """The conversation is not in a state that allows this message."""
+    """A message is sent before its turn, such as a result before the input, or a second time."""
 
 
 class SchemaError(UsageError):
@@ -143,7 +144,10 @@ class Unreachable(TransomError):
 
 
 class NotConnected(Unreachable):
-    """There is no connection to the other side, or none can be made; the text says why."""
+    """There is no connection to the other side, or none can be made; the text says why.
+
+    Also when it is being closed, as a View that is torn down.
+    """
 
 
 class TooManyRequests(Unreachable):

@@ -158,6 +158,11 @@ def clean(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
+def sendable(text: str) -> str:
+    """The same text without lone surrogates, which cannot be sent."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def visible_json(value: object) -> str:
     """Its JSON, with an escape for every character that is not seen or turns text around."""
     return visible(msgspec.json.encode(value).decode())

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transom.errors import UsageError
+from transom.errors import TransomError, UsageError
 from transom.gateway.configuration import install
 from transom.gateway.configuration.agent_configs import CLIENTS, Machine, Scope
 from transom.gateway.configuration.config_text import FORMATS, TomlValue, toml_table
@@ -479,8 +479,9 @@ def test_a_file_that_its_client_writes_at_the_same_time_is_not_overwritten(
         wanted.path.write_text('{"numStartups": 2}')
 
     monkeypatch.setattr(install.os, "fsync", client_writes)
-    with pytest.raises(UsageError, match="was changed by another program in the meantime"):
+    with pytest.raises(TransomError, match="by another program in the meantime") as caught:
         wanted.write()
+    assert not isinstance(caught.value, UsageError)
     assert wanted.path.read_text() == '{"numStartups": 2}'
     assert files_in(machine.home) == [".claude.json"]
 
@@ -496,7 +497,7 @@ def test_a_write_that_fails_leaves_the_file_and_nothing_beside_it(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(install.os, "fsync", full)
-    with pytest.raises(UsageError, match="cannot be written: No space left on device"):
+    with pytest.raises(TransomError, match="cannot be written: No space left on device"):
         wanted.write()
     assert files_in(machine.home) == [".cursor/mcp.json"]
     assert wanted.path.read_text() == "{}"

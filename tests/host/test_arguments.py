@@ -27,6 +27,7 @@ BAD = [
     pytest.param({"status": "\ud800"}, "half of a surrogate pair", id="half a character"),
     pytest.param({"\udfff": 1}, "half of a surrogate pair", id="half a character as a name"),
     pytest.param({"status": object()}, "cannot be written as JSON", id="no JSON"),
+    *(pytest.param(odd, "JSON object", id=f"{odd}") for odd in ([["a", 1]], [], "{}", 0, True)),
     pytest.param(nested(99), "at most 98 levels deep", id="too deep to be read"),
     pytest.param(nested(5000), "at most 98 levels deep", id="too deep to be written"),
 ]
@@ -79,7 +80,9 @@ async def test_nobody_is_asked_about_arguments_that_cannot_be_sent(arguments: An
         assert await host.approval_needed("orders-1__write", arguments, call_id="2") is None
 
 
-@pytest.mark.parametrize("arguments", [{"view_id": "\ud800"}, nested(99), nested(5000)])
+@pytest.mark.parametrize(
+    "arguments", [{"view_id": "\ud800"}, nested(99), nested(5000), 1, [], [["view_id", "orders-1"]]]
+)
 async def test_a_look_at_a_view_with_arguments_that_cannot_be_sent_is_a_result(arguments: Any):
     async with hosting(renderer=PageRenderer()) as host:
         await host.call_tool("show_orders")

@@ -533,10 +533,15 @@ async def test_a_view_that_is_being_torn_down_can_still_ask_but_is_told_nothing_
 
         async def save_first(_: Any) -> dict[str, Any]:
             await view.ask("ui/update-model-context", text("draft"))
-            with pytest.raises(OutOfOrder, match="being torn down"):
-                await bridge.send_tool_input({})
-            with pytest.raises(OutOfOrder, match="being torn down"):
-                await bridge.call_tool("echo")
+            for too_late in (
+                *(bridge.send_tool_input({}), bridge.send_tool_cancelled()),
+                *(bridge.call_tool("echo"), bridge.list_tools(), bridge.ping()),
+                *(bridge.get_task("1"), bridge.initialized()),
+            ):
+                with pytest.raises(NotConnected, match="being torn down"):
+                    await too_late
+            with pytest.raises(NotConnected, match="being torn down"):
+                bridge.begin_call({})
             await bridge.set_context(theme="dark")
             return {}
 

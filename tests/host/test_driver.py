@@ -72,8 +72,28 @@ async def test_a_page_is_text_with_references_and_an_act_returns_what_changed():
         found = await view.snapshot(find="Rem")
         assert found.text == 'button "Remove" [b2] (disabled)'
         assert (await view.snapshot(find="fly")).text == 'Nothing on it matches "fly".'
-        with pytest.raises(UsageError, match="no snapshot s1 any more"):
+        with pytest.raises(ToolError, match="There is no snapshot s1 any more"):
             await view.snapshot(changes_since="s1")
+
+
+async def test_a_model_cannot_ask_for_changes_since_a_snapshot_and_looks_as_usual():
+    async with hosting(renderer=PageRenderer()) as host:
+        await opened(host)
+        for id in ("s99", 5):
+            looked = await host.answer(LOOK, {**VIEW, "changes_since": id})
+            assert not looked.is_error
+            assert looked.text.endswith(COUNTER)
+
+
+async def test_a_model_that_uses_pages_where_none_can_be_used_reads_that():
+    async with hosting(drive="always") as host:
+        await host.call_tool("show_orders")
+        for tool, given in ((LOOK, VIEW), (ACT, CLICK)):
+            result = await host.answer(tool, given)
+            assert result.is_error
+            assert "orders-1: its page cannot be used" in result.text
+        refused = await host.audit.read(event="refusal")
+        assert [each.tool for each in refused] == [LOOK, ACT]
 
 
 async def test_what_cannot_be_used_says_why_and_what_is_there_now():

@@ -74,6 +74,21 @@ async def test_a_host_that_is_not_open_is_a_mistake_in_the_program():
         await host.answer("stock")
 
 
+async def test_a_host_that_was_closed_meanwhile_is_a_result_as_everything_that_happens():
+    async with Host() as host:
+        await host.add_server("shop", FaultyServer(ProtocolError(-32000, "no stock")))
+    result = await host.answer("stock")
+    assert (result.is_error, result.text) == (True, "The host is closed")
+
+
+async def test_a_tool_whose_name_has_half_a_character_is_not_found_in_words_that_can_be_sent():
+    async with hosting() as host:
+        for name in ("\ud83d", "orders-1__\ud83d", "\ud83d__read"):
+            result = await host.answer(name)
+            assert result.is_error
+            assert b"?" in result.to_wire()
+
+
 async def test_the_text_of_a_protocol_error_is_read_without_its_code():
     async with Host() as host:
         await host.add_server("shop", FaultyServer(ProtocolError(-32000, "no stock")))

@@ -235,9 +235,9 @@ async def test_a_host_that_is_not_open_says_so():
         await host.add_server("orders", shop())
     async with host:
         await host.add_server("orders", shop())
-    with pytest.raises(UsageError, match="is closed"):
+    with pytest.raises(NotConnected, match="The host is closed"):
         await host.call_tool("search", {"query": "x"})
-    with pytest.raises(UsageError, match="is closed"):
+    with pytest.raises(NotConnected, match="The host is closed"):
         await host.list_tools()
     with pytest.raises(UsageError, match="entered only once"):
         await host.__aenter__()
@@ -319,8 +319,9 @@ async def test_a_server_that_is_removed_takes_its_tools_and_views_with_it():
         assert host.servers == ["other"]
         assert list(host.views) == ["other-1"]
         assert "show_orders" not in await tool_names(host)
-        with pytest.raises(UsageError, match="There is no server orders; there are: other"):
-            await host.remove_server("orders")
+        await host.remove_server("orders")  # it may as well have ended by itself before
+        with pytest.raises(UsageError, match="There is no server nowhere; there are: other"):
+            await host.remove_server("nowhere")
         with pytest.raises(ConnectionClosed, match="orders is gone: it was removed"):
             await host.reopen("orders-1")
 

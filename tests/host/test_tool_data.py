@@ -2,7 +2,7 @@
 
 import pytest
 
-from transom.errors import OutOfOrder
+from transom.errors import NotConnected, OutOfOrder
 from transom.host.views.tool_data import CANCELLED, INPUT, PARTIAL_INPUT, RESULT, ToolData
 from transom.protocol.lifecycle import Lifecycle
 
@@ -93,8 +93,8 @@ def test_nothing_is_given_to_a_view_that_is_torn_down():
     view.initialize()
     view.initialized()
     view.lifecycle.record("host", "ui/resource-teardown")
-    with pytest.raises(OutOfOrder, match="being torn down"):
+    with pytest.raises(NotConnected, match="being torn down"):
         view.data.deliver(INPUT, b"{}")
-    with pytest.raises(OutOfOrder, match="being torn down"):
+    with pytest.raises(NotConnected, match="being torn down"):
         view.data.begin_call({})
     assert view.sent == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transom.errors import OutOfOrder
+from transom.errors import NotConnected, OutOfOrder, PeerError, TransomError
 from transom.protocol.lifecycle import Lifecycle, LifecycleState
 from transom.protocol.methods import METHODS, Sender
 
@@ -31,9 +31,9 @@ def allowed(lifecycle: Lifecycle, sender: Sender, method: str) -> bool:
     before = lifecycle.state
     try:
         lifecycle.check(sender, method)
-    except OutOfOrder as error:
+    except (OutOfOrder, NotConnected, PeerError) as error:
         assert method in str(error)
-        with pytest.raises(OutOfOrder):
+        with pytest.raises(type(error)):
             lifecycle.record(sender, method)
         assert lifecycle.state is before, "a refused step changes nothing"
         return False
@@ -84,6 +84,25 @@ def test_the_host_speaks_only_to_a_view_that_is_ready(state: LifecycleState, met
 def test_the_view_may_speak_until_the_end(state: LifecycleState, method: str):
     expected = state is INITIALIZING if method == INITIALIZED else state is not CLOSED
     assert allowed(conversation(state), "view", method) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "sender", "method", "error"),
+    [
+        (CREATED, "host", INPUT, OutOfOrder),
+        (INITIALIZING, "host", INPUT, OutOfOrder),
+        (TEARING_DOWN, "host", INPUT, NotConnected),
+        (CLOSED, "host", INPUT, NotConnected),
+        (CLOSED, "view", "tools/call", NotConnected),
+        (CREATED, "view", INITIALIZED, PeerError),
+        (READY, "view", INITIALIZED, PeerError),
+    ],
+)
+def test_an_error_says_whose_mistake_it_is_if_it_is_one(
+    state: LifecycleState, sender: Sender, method: str, error: type[TransomError]
+):
+    with pytest.raises(error, match=method):
+        conversation(state).check(sender, method)
 
 
 @pytest.mark.parametrize("state", LifecycleState)

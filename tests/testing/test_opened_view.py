@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.host.shop import hosting
+from transom.errors import ViewClosed
 from transom.testing import OpenedView, Sent
 from transom.traffic import TrafficMessage
 
@@ -27,3 +29,14 @@ async def test_odd_requests_are_seen_as_well(message: object, sent: dict[str, An
     assert view.sent == []
     view.on_message(TrafficMessage("view", "a-1", False, data, 0.0, 0.0))
     assert view.sent == ([] if sent is None else [Sent("ui/message", sent)])
+
+
+async def test_a_view_that_has_closed_says_so_when_its_surroundings_change():
+    unused: Any = None
+    async with hosting() as host:
+        result = await host.call_tool("show_orders")
+        view = OpenedView(host, host.views["orders-1"], result, unused, unused)
+        await view.set_context(theme="dark")
+        await view.close()
+        with pytest.raises(ViewClosed, match="orders-1 is closed: the test closed it"):
+            await view.set_context(theme="light")

@@ -20,7 +20,7 @@ import msgspec
 
 from transom.background import Background, Debounced, logs_errors
 from transom.channel import Channel
-from transom.errors import ProtocolError, TransomError, UsageError
+from transom.errors import PeerError, ProtocolError, TransomError
 from transom.host.views.ui_resource import UIResource
 from transom.json_values import as_object
 from transom.traffic import TrafficListener, TrafficMessage, recorded
@@ -267,7 +267,7 @@ class DevPage(StageListener, TrafficListener):
         handle = self._requests.get(str(request.get("name")))
         try:
             if handle is None:
-                raise UsageError(f"There is no request {request.get('name')}")
+                raise PeerError(f"There is no request {request.get('name')}")
             result = await handle(as_object(request.get("arguments")))
         except asyncio.CancelledError:
             self._reply(request, error="It was cancelled")

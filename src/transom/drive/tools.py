@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, get_args
 
 import msgspec
@@ -94,7 +95,6 @@ class LookCall(msgspec.Struct, frozen=True):
     view_id: str
     find: Annotated[str, Meta(max_length=1000)] | None = None
     under: str | None = None
-    changes_since: str | None = None
 
 
 class ActCall(msgspec.Struct, frozen=True):
@@ -106,16 +106,17 @@ class ActCall(msgspec.Struct, frozen=True):
     value: str | int | float | bool | None = None
 
 
-def read_call(tool: str, arguments: dict[str, Any]) -> LookCall | ActCall:
+def read_call(tool: str, arguments: Mapping[str, Any] | None) -> LookCall | ActCall:
     """The arguments that a model sent; a `ProtocolError` that says what is wrong with them."""
     check_arguments(tool, arguments)
+    given = dict(arguments or {})
     try:
         if tool == LOOK_AT_VIEW:
-            call = msgspec.convert(arguments, LookCall)
+            call = msgspec.convert(given, LookCall)
             return msgspec.structs.replace(
                 call, find=call.find or None, under=call.under and bare_ref(call.under)
             )
-        return msgspec.convert(arguments, ActCall)
+        return msgspec.convert(given, ActCall)
     except msgspec.ValidationError as error:
         raise _invalid(tool, str(error)) from None
 

@@ -303,8 +303,9 @@ class Host(ToolHost):
 
     def _check_open(self) -> None:
         if self._stack is None:
-            what = "is closed" if self._closed else "is not open: use `async with Host(...)`"
-            raise UsageError(f"The host {what}")
+            if self._closed:  # perhaps not by whoever uses it, such as an agent that still runs
+                raise NotConnected("The host is closed")
+            raise UsageError("The host is not open: use `async with Host(...)`")
 
     # --- servers -----------------------------------------------------------------------------
 
@@ -359,10 +360,10 @@ class Host(ToolHost):
         return self._servers.server(name)
 
     async def remove_server(self, name: str) -> None:
-        """Close a server's Views and disconnect it.
+        """Close a server's Views and disconnect it. Nothing happens if it is gone already.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: there never was one of that name.
         """
         self._check_open()
         await self._close_views("its server was removed", of=name)
@@ -397,7 +398,7 @@ class Host(ToolHost):
         entry = self._surface.find(call.name)
         if entry is None or self._stack is None:
             entry = await self._find_late(call.name, call.arguments)
-        if call.arguments and entry.kind != "drive":  # which `read_call` checks
+        if call.arguments is not None and entry.kind != "drive":  # which `read_call` checks
             try:
                 check_arguments(call.name, call.arguments, self.limits.max_message_depth)
             except ProtocolError as error:
@@ -405,18 +406,17 @@ class Host(ToolHost):
                 raise
         if entry.kind == "server":
             return await self._call_server_tool(entry, call)
-        if entry.kind != "view":
-            given, name = dict(call.arguments or {}), entry.tool.name
-            if entry.kind == "drive":
-                try:
-                    wanted = read_call(name, given)
-                except ProtocolError as error:  # a model has to read it
-                    return ToolResult(content=[TextContent(str(error))], is_error=True)
-                view = self.view(wanted.view_id)
-                await view.refreshed()
-                return await self._driven.use(view, wanted, call.call_id)
-            if name == LIST_VIEW_TOOLS:
-                return await self._list_view_tools(IndirectCall.read(name, given).view_id)
+        name = entry.tool.name
+        if entry.kind == "drive":
+            try:
+                wanted = read_call(name, call.arguments)
+            except ProtocolError as error:  # a model has to read it
+                return ToolResult(content=[TextContent(str(error))], is_error=True)
+            view = self.view(wanted.view_id)
+            await view.refreshed()
+            return await self._driven.use(view, wanted, call.call_id)
+        if entry.kind == "indirect" and name == LIST_VIEW_TOOLS:
+            return await self._list_view_tools(IndirectCall.read(name, call.arguments).view_id)
         view, call.name, call.arguments = self._view_tool(entry, call.arguments)
         return await view.call(call)
 
@@ -431,7 +431,7 @@ class Host(ToolHost):
         if entry.kind == "view":
             given = self._surface.original(entry, arguments)
             return self._views[entry.owner], entry.tool.name, given
-        call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
+        call = IndirectCall.read(entry.tool.name, arguments)
         if call.view_id is None or call.name is None:
             raise ProtocolError(INVALID_PARAMS, f"{entry.tool.name} needs view_id and name")
         view = self.view(call.view_id)
@@ -474,7 +474,7 @@ class Host(ToolHost):
         try:
             check_arguments(name, arguments, self.limits.max_message_depth)
             if entry.kind == "drive":
-                call = read_call(entry.tool.name, dict(arguments or {}))
+                call = read_call(entry.tool.name, arguments)
                 if not self.may_drive(call.view_id):
                     return None
                 return await self.view(call.view_id).driver.approval_needed(call, call_id)

@@ -194,8 +194,10 @@ class ServerTools:
             raise NotConnected(f"Server {name} could not list its tools: {error}") from None
 
     async def remove(self, name: str) -> None:
-        """Disconnect a server; its tools go at once."""
+        """Disconnect a server; its tools go at once. One that is gone may be removed again."""
         entry = self._servers.get(name)
+        if entry is None and name in self._gone:
+            return
         if entry is None or not entry.added:
             raise UsageError(f"There is no server {name}; there are: {', '.join(self.names)}")
         self._audit.record("server", "removed", server=name)

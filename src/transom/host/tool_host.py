@@ -11,6 +11,7 @@ from transom.host.asking.policy import ApprovalRequest, Decision
 from transom.host.tools.tool_list import ModelApi, ToolList, tools_for
 from transom.host.views.bridge import CallsTools, OutgoingCall
 from transom.host.views.model_context import ModelContext
+from transom.json_values import sendable
 from transom.session import OnProgress
 from transom.types import Task, TextContent, ToolResult
 
@@ -110,8 +111,8 @@ class ToolHost(CallsTools):
         unknown tool returns a result with `is_error` and a text that says why.
 
         Raises:
-            UsageError: the program is wrong, as when the host is not open: the model can do nothing
-                about it.
+            UsageError: the program is wrong, as when the host was never opened: the model can do
+                nothing about it.
         """
         try:
             return await self.call_tool(name, arguments, **options)
@@ -119,7 +120,7 @@ class ToolHost(CallsTools):
             raise
         except TransomError as error:
             text = error.message if isinstance(error, ProtocolError) else str(error)
-            return ToolResult(content=[TextContent(text)], is_error=True)
+            return ToolResult(content=[TextContent(sendable(text))], is_error=True)
 
     async def get_task(self, task_id: str) -> Task:
         """The state of a task that `start_task` answered with.

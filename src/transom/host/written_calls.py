@@ -14,7 +14,7 @@ from functools import partial
 from pydantic_core import from_json
 
 from transom.background import Background, Debounced
-from transom.errors import OutOfOrder, TransomError
+from transom.errors import TransomError
 from transom.host.open_views import USABLE, OpenViews, ViewCall
 from transom.json_values import as_object
 from transom.types import Tool
@@ -101,7 +101,7 @@ class _WrittenCall:
                 self._begun = self._begin()
             view, call = self._begun
             await view.send_partial_input(arguments, call=call)
-        except (ValueError, TypeError, OutOfOrder):
+        except (ValueError, TypeError):
             pass  # the text is no JSON, which the call itself will say
         except TransomError:
             self._shown.close()  # the View cannot be opened, which the call itself will say

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from transom.errors import OutOfOrder
+from transom.errors import NotConnected, OutOfOrder, PeerError
 from transom.protocol.methods import METHODS, Sender
 
 
@@ -49,21 +49,27 @@ class Lifecycle:
         return self.state is LifecycleState.READY
 
     def check(self, sender: Sender, method: str) -> None:
-        """Whether `sender` may send `method` now."""
+        """Check that `sender` may send `method` now.
+
+        Raises:
+            NotConnected: the conversation is closed, or the View is being torn down.
+            OutOfOrder: the host is too early.
+            PeerError: the View sends it at the wrong time.
+        """
         if self.state is LifecycleState.CLOSED:
-            raise OutOfOrder(f"{method}: the conversation is closed")
+            raise NotConnected(f"{method}: the conversation is closed")
         row = METHODS.get((sender, method))
         early = row is not None and row.early
         if sender == "host" and not early:
             if self.state in (LifecycleState.CREATED, LifecycleState.INITIALIZING):
                 raise OutOfOrder(f"{method}: the View is not initialised yet")
             if self.state is LifecycleState.TEARING_DOWN:
-                raise OutOfOrder(f"{method}: the View is being torn down")
+                raise NotConnected(f"{method}: the View is being torn down")
         if (
             method == "ui/notifications/initialized"
             and self.state is not LifecycleState.INITIALIZING
         ):
-            raise OutOfOrder(f"{method}: the state is {self.state.value!r}")
+            raise PeerError(f"{method}: the state is {self.state.value!r}")
 
     def record(self, sender: Sender, method: str) -> None:
         """Record that `sender` sent `method`."""

@@ -309,32 +309,33 @@ def object_json(value: object) -> bytes:
     raise TypeError(f"Expected a struct or a mapping, not {type(value).__name__}")
 
 
-def check_arguments(
-    tool: str, arguments: Mapping[str, Any] | None, max_depth: int = wire.MAX_DEPTH
-) -> None:
-    """Check that the arguments of a call can be sent, stored and shown.
+def check_arguments(tool: str, arguments: object, max_depth: int = wire.MAX_DEPTH) -> None:
+    """Check that the arguments of a call, if any, are an object that can be sent, stored and shown.
 
     `max_depth` is that of a message.
 
     Raises:
-        ProtocolError: they cannot; its text is for the model that wrote them.
+        ProtocolError: they are not; its text is for the model that wrote them.
     """
-    if not arguments:
-        return
+    problem = None if arguments is None else _why_not_sent(arguments, max_depth)
+    if problem is not None:
+        raise ProtocolError(INVALID_PARAMS, f"Invalid arguments for {tool[:128]}: they {problem}")
+
+
+def _why_not_sent(arguments: object, max_depth: int) -> str | None:
+    if not isinstance(arguments, Mapping):
+        return "have to be a JSON object"
     limit = max(max_depth - _AROUND_ARGUMENTS, 0)
-    problem = f"they may be nested at most {limit} levels deep"
     try:
-        data = wire.encode(arguments if isinstance(arguments, dict) else dict(arguments))
+        if not wire.is_deeper(object_json(cast("Mapping[str, Any]", arguments)), limit):
+            return None
     except UnicodeEncodeError:
-        problem = "they cannot be written as JSON: a text has half of a surrogate pair"
+        return "cannot be written as JSON: a text has half of a surrogate pair"
     except (TypeError, ValueError, OverflowError):
-        problem = "they cannot be written as JSON"
+        return "cannot be written as JSON"
     except RecursionError:
         pass  # so deep that it is not even written
-    else:
-        if not wire.is_deeper(data, limit):
-            return
-    raise ProtocolError(INVALID_PARAMS, f"Invalid arguments for {tool[:128]}: {problem}")
+    return f"may be nested at most {limit} levels deep"
 
 
 def result_json(value: ToolOutcome) -> bytes:

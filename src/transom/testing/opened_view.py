@@ -14,6 +14,7 @@ from transom.errors import TransomError, UsageError
 from transom.host.host import Host
 from transom.host.views.view import View
 from transom.json_values import as_object
+from transom.protocol.lifecycle import LifecycleState
 from transom.protocol.messages import ToolOutcome
 from transom.testing.pictures import compare_pictures
 from transom.testing.view_files import ViewFiles
@@ -348,10 +349,15 @@ class OpenedView:
         await self.view.deliver(result)
 
     async def set_context(self, **changes: Any) -> None:
-        """Change the View's surroundings, such as `theme="dark"`; it is told at once."""
-        if self.view.bridge is None:
-            raise UsageError(f"View {self.view.id} is closed")
-        await self.view.bridge.set_context(**changes)
+        """Change the View's surroundings, such as `theme="dark"`; it is told at once.
+
+        Raises:
+            ViewClosed: it is closed.
+        """
+        bridge = self.view.bridge
+        if bridge is None or bridge.state is LifecycleState.CLOSED:
+            raise self.view.closed_error()
+        await bridge.set_context(**changes)
 
     async def close(self) -> None:
         """Tear the View down, as a host does."""

@@ -34,6 +34,7 @@ from transom.errors import (
     ProtocolError,
     UsageError,
 )
+from transom.json_values import sendable
 from transom.protocol import wire
 from transom.protocol.messages import (
     MAX_PROBLEMS,
@@ -46,7 +47,7 @@ from transom.protocol.methods import VIEW, read_result
 from transom.protocol.peer import Progress
 from transom.session import Session
 from transom.types import HostContext, Implementation, Open, ProblemKind, ViewProblem
-from transom.view.invoke import sendable, wording
+from transom.view.invoke import wording
 
 _MAX_HANDLERS = 100  # async handlers that run at once, to bound memory
 

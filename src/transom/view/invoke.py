@@ -37,6 +37,7 @@ from transom.errors import (
     ValidationError,
 )
 from transom.events import is_async, is_awaitable, is_own_cancellation
+from transom.json_values import sendable
 from transom.results import encode_result
 from transom.schema import Schema
 from transom.types import LogLevel, ProblemKind, Task, TextContent, ToolResult
@@ -63,11 +64,6 @@ def wording(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - the author's exception may not even have a text
         return type(error).__name__
-
-
-def sendable(text: str) -> str:
-    """The same text without lone surrogates, which cannot be sent."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def error_result(text: str) -> bytes:

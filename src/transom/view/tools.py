@@ -18,9 +18,10 @@ import msgspec
 
 from transom.errors import RegistrationError, SchemaError
 from transom.events import abandon, is_async, is_awaitable
+from transom.json_values import sendable
 from transom.schema import Schema, from_return, from_signature, input_schema, is_lazy, output_schema
 from transom.types import DisabledTool, Tool, ToolAnnotations, ToolExecution, Visibility
-from transom.view.invoke import ReportProblem, ToolFunction, description_of, sendable, wording
+from transom.view.invoke import ReportProblem, ToolFunction, description_of, wording
 
 TaskSupport = Literal["forbidden", "optional", "required"]
 """Whether a tool may or must run as a task."""

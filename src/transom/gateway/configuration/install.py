@@ -27,7 +27,7 @@ from typing import Any
 
 import msgspec
 
-from transom.errors import UsageError
+from transom.errors import TransomError, UsageError
 from transom.gateway.configuration import jsonc
 from transom.gateway.configuration.agent_configs import (
     CLIENTS,
@@ -394,7 +394,7 @@ def _edit(
     except UnicodeEncodeError:
         raise UsageError("the command has bytes in it that are not UTF-8") from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise TransomError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _resolved(path: Path) -> tuple[Path, str, bytes | None]:
@@ -415,7 +415,7 @@ def _replace(path: Path, before: bytes | None, data: bytes) -> Path | None:
     try:
         _create(new, data, path)
         if bytes_of(path) != before:
-            raise UsageError(f"{path} was changed by another program in the meantime: try again")
+            raise TransomError(f"{path} was changed by another program in the meantime: try again")
         new.replace(path)
     except BaseException:
         new.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -51,10 +51,10 @@ class IndirectCall(msgspec.Struct):
     arguments: dict[str, Any] | None = None
 
     @classmethod
-    def read(cls, tool: str, arguments: dict[str, Any]) -> IndirectCall:
+    def read(cls, tool: str, arguments: Mapping[str, Any] | None) -> IndirectCall:
         """Read what a model sent."""
         try:
-            return msgspec.convert(arguments, cls)
+            return msgspec.convert(dict(arguments or {}), cls)
         except msgspec.ValidationError as error:
             raise ProtocolError(INVALID_PARAMS, f"Invalid arguments for {tool}: {error}") from None
 

@@ -31,7 +31,6 @@ from transom.errors import (
     ConnectionClosed,
     InvalidResult,
     NotConnected,
-    OutOfOrder,
     PeerError,
     ProtocolError,
     RequestTimeout,
@@ -127,7 +126,7 @@ class CallsTools:
             Refused: the policy does not allow it.
             ViewClosed: the View it belongs to is closed, or closed before it answered.
             ConnectionClosed: the server is gone, or the Bridge's View closed first.
-            NotConnected: the Bridge's View was closed before.
+            NotConnected: the Bridge's View was closed before, or is being torn down.
             CapabilityMissing: the Bridge's View did not declare tools.
             ProtocolError: there is no such tool, or it answered with an error.
             InvalidResult: the answer is not a valid result, or is too large.
@@ -343,7 +342,7 @@ class Bridge(CallsTools):
             RequestTimeout: it did not say so in time.
             ConnectionClosed: it went away first.
             UsageError: the bridge was never started.
-            NotConnected: it is closed.
+            NotConnected: it is closed, or being torn down.
         """
         limit = self.limits.initialize_timeout if timeout is None else timeout
         await self._until_ready("initialized", limit)
@@ -359,7 +358,7 @@ class Bridge(CallsTools):
             if state is LifecycleState.CLOSED:
                 raise ConnectionClosed(f"{what}: connection closed: {self._reason}")
             if state is LifecycleState.TEARING_DOWN:
-                raise OutOfOrder(f"{what}: the View is being torn down")
+                raise NotConnected(f"{what}: the View is being torn down")
             try:
                 async with asyncio.timeout_at(deadline):
                     await self._state_changed.wait()
@@ -533,7 +532,7 @@ class Bridge(CallsTools):
 
         Raises:
             RequestTimeout: it does not.
-            ConnectionClosed, NotConnected: it is closed.
+            ConnectionClosed, NotConnected: it is closed, or being torn down.
         """
         limit = self.limits.list_timeout if timeout is None else timeout
         left = await self._until_ready("ping", limit)
@@ -590,8 +589,7 @@ class Bridge(CallsTools):
             arguments: the complete input, if known; it is sent at once.
 
         Raises:
-            OutOfOrder: it is being torn down.
-            NotConnected: it is closed.
+            NotConnected: it is closed, or being torn down.
         """
         self._check_open("begin_call")
         self._tool_data.begin_call(arguments)
@@ -600,8 +598,8 @@ class Bridge(CallsTools):
         """Give the View the complete arguments of the call it shows. Once for each call.
 
         Raises:
-            OutOfOrder: it has them already, or it is being torn down.
-            NotConnected: it is closed.
+            OutOfOrder: it has them already.
+            NotConnected: it is closed, or being torn down.
         """
         params = wire.encode({"arguments": dict(arguments or {})})
         await self._deliver(INPUT, params)
@@ -616,7 +614,7 @@ class Bridge(CallsTools):
 
         Raises:
             OutOfOrder: the input was not sent, or the View has a result or a cancellation already.
-            NotConnected: it is closed.
+            NotConnected: it is closed, or being torn down.
         """
         await self._deliver(RESULT, result_json(result))
 
@@ -625,7 +623,7 @@ class Bridge(CallsTools):
 
         Raises:
             OutOfOrder: it has a result or a cancellation already.
-            NotConnected: it is closed.
+            NotConnected: it is closed, or being torn down.
         """
         params = wire.encode(m.ToolCancelledParams(reason))
         await self._deliver(CANCELLED, params)
@@ -704,7 +702,7 @@ class Bridge(CallsTools):
         try:
             params = row.read_params(notification.params)
             self._lifecycle.record("view", notification.method)
-        except (ProtocolError, OutOfOrder) as error:
+        except (ProtocolError, PeerError) as error:
             self.report(PeerError(str(error)))
             return
         match notification.method:

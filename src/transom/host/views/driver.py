@@ -70,6 +70,7 @@ _KEPT = 4  # snapshots of a View, for `changes_since`
 _MAX_REFS = 10_000  # references of a View whose elements are known here
 _MARKED_WITHIN = 1.0  # seconds that an outline may take; it is only for the eyes
 _DONE = ToolResult()
+_NO_PAGES: Final = "the host's renderer cannot use the pages of Views; a browser can"
 _NEVER: Final = 'the host lets no model look at Views or use their pages: Policy(look="never")'
 _LOOK_FIRST: Final = f"look at it first, with {LOOK_AT_VIEW}: then its user is asked"
 _PROBLEMS: Final = {
@@ -160,6 +161,10 @@ class Driver:
 
     async def answer(self, call: LookCall | ActCall, call_id: str | None = None) -> ToolResult:
         """The result of a model's call."""
+        if self._renderer is None:
+            why = self._about(f"its page cannot be used: {_NO_PAGES}")
+            self.decline(call, why)
+            return ToolResult(content=[TextContent(why)], is_error=True)
         try:
             if isinstance(call, LookCall):
                 text = (await self.look(call, call_id)).text
@@ -206,17 +211,19 @@ class Driver:
 
     # --- looking -----------------------------------------------------------------------------
 
-    async def look(self, call: LookCall, call_id: str | None = None) -> Snapshot:
-        """`View.snapshot`."""
+    async def look(
+        self, call: LookCall, call_id: str | None = None, *, changes_since: str | None = None
+    ) -> Snapshot:
+        """`View.snapshot`; `changes_since` is not for a model."""
         find, under = call.find, call.under and bare_ref(call.under)
         about = {"find": find, "under": under}
         arguments = {key: value for key, value in about.items() if value is not None}
         self._check(LOOK_AT_VIEW, arguments)
         before = None
-        if call.changes_since is not None:
-            before = self._snapshots.get(call.changes_since)
+        if changes_since is not None:
+            before = self._snapshots.get(changes_since)
             if before is None:
-                raise UsageError(f"There is no snapshot {call.changes_since} any more")
+                raise ToolError(f"There is no snapshot {changes_since} any more")
             find, under = before.find, before.under
         await self._ask_to_look(call_id)
         await self._wait_turn()
@@ -428,7 +435,7 @@ class Driver:
 
     def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
         if self._renderer is None:
-            raise UsageError("The host's renderer cannot use the pages of Views; a browser can")
+            raise UsageError(_NO_PAGES)
         self._check_view(tool, arguments)
 
     def _check_view(self, tool: str, arguments: Mapping[str, Any]) -> None:

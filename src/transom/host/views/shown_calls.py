@@ -52,6 +52,7 @@ class ShownCalls:
         self._limits = limits
         self._on_slow = on_slow
         self._bridge: Bridge | None = None
+        self._end_sent = False  # of the call that it shows
 
     async def start(self, bridge: Bridge) -> None:
         """Send the View what there is of its call; the Bridge queues it until it is initialised."""
@@ -69,8 +70,9 @@ class ShownCalls:
         self, call: ViewOrigin, arguments: Mapping[str, Any], *, complete: bool
     ) -> None:
         """Take the arguments of a call as far as they are written, or all of them."""
-        if call.complete:
-            raise OutOfOrder("The View has the input of that call already")
+        if call.complete or call.ended:
+            what = "the input of that call" if call.complete else "the end of that call"
+            raise OutOfOrder(f"The View has {what} already")
         check_arguments(call.tool.name, arguments, self._limits.max_message_depth)
         call.arguments, call.complete = dict(arguments), complete
         if call is self.shown:
@@ -80,6 +82,8 @@ class ShownCalls:
         self, call: ViewOrigin, result: ToolOutcome | None, cancelled: str | None
     ) -> bool:
         """Take the result of a call, or why there is none. False: it will not be shown."""
+        if result is not None and not call.complete:
+            raise OutOfOrder("The View has not all of the input of that call yet")
         call.result = None if result is None else result_json(result)
         call.cancelled = cancelled
         if call is not self.shown:
@@ -90,9 +94,9 @@ class ShownCalls:
         return True
 
     def _show(self, call: ViewOrigin) -> None:
-        self.shown = call
+        self.shown, self._end_sent = call, False
         if self._bridge is not None:
-            with suppress(OutOfOrder, NotConnected):  # it is closing
+            with suppress(NotConnected):  # it is closing
                 self._bridge.begin_call(call.arguments if call.complete else None)
 
     async def _send_input(self) -> None:
@@ -106,8 +110,9 @@ class ShownCalls:
 
     async def _send_outcome(self) -> None:
         bridge, call = self._bridge, self.shown
-        if bridge is None:
+        if bridge is None or self._end_sent:
             return
+        self._end_sent = call.ended
         if call.result is not None:
             await self._send(bridge.send_tool_result(members(call.result)))
         elif call.cancelled is not None:
@@ -116,7 +121,7 @@ class ShownCalls:
     async def _send(self, sending: Awaitable[None]) -> None:
         try:
             async with asyncio.timeout(self._limits.unresponsive_after):
-                with suppress(OutOfOrder, NotConnected):  # it is closing, or has a result already
+                with suppress(NotConnected):  # it is closing
                     await sending
         except TimeoutError:
             self._on_slow()

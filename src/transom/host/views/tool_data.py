@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
-from transom.errors import OutOfOrder
+from transom.errors import NotConnected, OutOfOrder
 from transom.protocol import wire
 from transom.protocol.lifecycle import Lifecycle, LifecycleState
 from transom.protocol.messages import ToolCancelledParams
@@ -58,7 +58,8 @@ class ToolData:
         """Send a part, or keep it until the View is initialised.
 
         Raises:
-            OutOfOrder: it is not the turn of this part, or the View is being torn down.
+            OutOfOrder: it is not the turn of this part.
+            NotConnected: the View is being torn down, or closed.
         """
         early = self._lifecycle.state in (LifecycleState.CREATED, LifecycleState.INITIALIZING)
         if not early:
@@ -77,7 +78,7 @@ class ToolData:
     def begin_call(self, arguments: Mapping[str, Any] | None) -> None:
         """Another call's data follows; a View that waits for the last one's gets a cancellation."""
         if self._lifecycle.state is LifecycleState.TEARING_DOWN:
-            raise OutOfOrder("begin_call: the View is being torn down")
+            raise NotConnected("begin_call: the View is being torn down")
         if self._lifecycle.ready and self._given in (Delivery.PARTIAL, Delivery.INPUT):
             reason = ToolCancelledParams("It is used for another call")
             self.deliver(CANCELLED, wire.encode(reason))

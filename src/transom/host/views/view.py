@@ -35,7 +35,6 @@ from transom.errors import (
     CapabilityMissing,
     ConnectionClosed,
     NotConnected,
-    OutOfOrder,
     ProtocolError,
     Refused,
     RequestTimeout,
@@ -305,11 +304,11 @@ class View(CallsTools):
             changes_since: the `id` of one of the last snapshots. The text has only what changed.
 
         Raises:
-            UsageError: the host's renderer cannot do this, or that snapshot is not known.
-            ToolError: there is no such part any more.
+            UsageError: the host's renderer cannot do this.
+            ToolError: there is no such part any more, or no such snapshot.
             Refused, ViewClosed, RequestTimeout, InvalidResult: as their names say.
         """
-        return await self.driver.look(LookCall(self.id, find, under, changes_since))
+        return await self.driver.look(LookCall(self.id, find, under), changes_since=changes_since)
 
     async def act(self, ref: str, action: Action, value: str | None = None) -> ActResult:
         """Use an element of the View's page, and wait until the page has settled.
@@ -395,7 +394,7 @@ class View(CallsTools):
         """The error of a call as a model should read it."""
         if isinstance(error, RequestTimeout) and self.state is BUSY:
             return RequestTimeout(f"{error}: View {self.id} is {self.reason}")
-        if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
+        if isinstance(error, ConnectionClosed | NotConnected):
             return self.closed_error()
         # It was loaded again, and may have no tools now, or not this one.
         late = isinstance(error, ProtocolError) and tool.name not in self._tools.by_name
@@ -704,7 +703,7 @@ class View(CallsTools):
             call: as for `deliver`.
 
         Raises:
-            OutOfOrder: it has the complete input.
+            OutOfOrder: it has the complete input, or the call has ended.
             ProtocolError: the arguments cannot be sent.
         """
         await self._calls.write(call or self.newest_call, arguments, complete=False)
@@ -735,6 +734,7 @@ class View(CallsTools):
 
         Raises:
             TypeError: the result is none of these.
+            OutOfOrder: it is a result, and not all of the call's input was sent.
         """
         if await self._calls.end(call or self.newest_call, result, cancelled):
             self._env.fire("on_view_changed", self)
@@ -810,7 +810,7 @@ class View(CallsTools):
             listed = await bridge.list_tools()
         except CapabilityMissing:  # it restarted, and has no tools now
             listed = []
-        except (ConnectionClosed, NotConnected, OutOfOrder):
+        except (ConnectionClosed, NotConnected):
             return
         except TransomError as error:
             # The last list stays until the View announces another change, or was busy.

@@ -39,6 +39,7 @@ from transom.host.views.bridge import OutgoingCall
 from transom.host.views.liveness import ViewState
 from transom.host.views.model_context import ModelContext
 from transom.host.views.view import View
+from transom.json_values import sendable
 from transom.protocol import wire
 from transom.protocol.messages import TaskRequest, check_arguments
 from transom.protocol.peer import Peer, Progress
@@ -194,7 +195,8 @@ class RemoteHost(ToolHost):
         """`call_tool` and `start_task`."""
         check_arguments(call.name, call.arguments)
         given = None if call.arguments is None else dict(call.arguments)
-        sent = _Call(call.name, given, call.timeout, call.as_task, call.open_view, call.call_id)
+        name, id = sendable(call.name), None if call.call_id is None else sendable(call.call_id)
+        sent = _Call(name, given, call.timeout, call.as_task, call.open_view, id)
         return _read_outcome(await self._request("tools/call", wire.encode(sent), call.on_progress))
 
     async def approval_needed(
@@ -206,21 +208,21 @@ class RemoteHost(ToolHost):
         except ProtocolError:  # the call will raise it
             return None
         given = None if arguments is None else dict(arguments)
-        answer = await self._request(
-            "host/approval", wire.encode(_Call(name, given, call_id=call_id))
-        )
+        call = _Call(sendable(name), given, call_id=sendable(call_id))
+        answer = await self._request("host/approval", wire.encode(call))
         return msgspec.json.decode(answer, type=dict[str, ApprovalRequest | None])["request"]
 
     async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
         """Take what the user said about a call: see `Host.decide`."""
-        kind, reason = type(decision).__name__, getattr(decision, "reason", None)
-        await self._request("host/decide", wire.encode(_Decided(call_id, kind, reason, edited)))
+        reason = sendable(decision.reason) if isinstance(decision, Deny) else None
+        decided = _Decided(sendable(call_id), type(decision).__name__, reason, edited)
+        await self._request("host/decide", wire.encode(decided))
 
     def stream_arguments(self, name: str, text: str, *, call_id: str) -> None:
         """See `ToolHost.stream_arguments`; what a slow worker cannot take in time is dropped."""
         if self._session.writable and not self._session.closed:
-            arguments = wire.encode(_Arguments(name, text, call_id))
-            self._session.notify_soon("host/arguments", arguments)
+            arguments = _Arguments(sendable(name), sendable(text), sendable(call_id))
+            self._session.notify_soon("host/arguments", wire.encode(arguments))
 
     async def request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
         """Send a request about a task to the worker with the Host."""
