@@ -18,6 +18,23 @@ const ANYTHING_WITHIN = 60_000; // milliseconds that a busy browser has to load 
 const GUARD_WITHIN = 300; // milliseconds that a guard has to answer
 const SPARE_WITHIN = 5000; // milliseconds that a guard which was there before has to load a sandbox
 
+type OnAnswer = (answer: Pressed) => void;
+
+/** Tell a guard something; an error page in its place is not told. */
+function tell(
+  frame: HTMLIFrameElement,
+  guard: string,
+  message: unknown,
+  onAnswer?: OnAnswer,
+): void {
+  const { port1, port2 } = new MessageChannel();
+  if (onAnswer) {
+    port1.addEventListener("message", ({ data }: MessageEvent<Pressed>) => onAnswer(data));
+    port1.start();
+  }
+  frame.contentWindow?.postMessage(message, guard, onAnswer ? [port2] : []);
+}
+
 /** A guard on the page that has no sandbox yet: the next View need not wait for one. */
 export class SpareGuard {
   readonly element = element("iframe", { sandbox: FLAGS, part: "frame" });
@@ -30,7 +47,8 @@ export class SpareGuard {
   constructor(guard: string) {
     this.#guard = guard;
     const { element: frame } = this;
-    frame.addEventListener("load", () => (frame.dataset.spare = "ready"), { once: true });
+    const onAnswer = (): void => void (frame.dataset.spare = "ready");
+    frame.addEventListener("load", () => tell(frame, guard, PRESSED, onAnswer), { once: true });
     frame.dataset.spare = "loading";
     frame.src = `${guard}${SANDBOX_PATH}`;
     const place = element("div");
@@ -38,11 +56,6 @@ export class SpareGuard {
     rootOf(place).append(frame); // where a View does not find it among the frames of the page
     document.body.append(place);
     this.#place = place;
-  }
-
-  /** Whether it is there, on this origin. */
-  isAt(guard: string): boolean {
-    return this.#guard === guard && this.element.isConnected;
   }
 
   /** Move it there, where it is shown. `append` would have it loaded again. */
@@ -56,9 +69,10 @@ export class SpareGuard {
     this.#place.remove();
   }
 
-  /** Whether a sandbox can be loaded in it now. */
-  suits({ guard, allow }: SandboxAddress): boolean {
-    return this.isAt(guard) && this.element.dataset.spare === "ready" && !allow;
+  /** Whether a sandbox at such an address can be loaded in it now. */
+  suits({ guard }: SandboxAddress): boolean {
+    const { isConnected, dataset } = this.element;
+    return guard === this.#guard && isConnected && dataset.spare === "ready";
   }
 }
 
@@ -113,7 +127,7 @@ export class SandboxFrame {
   }
 
   #loadInSpare(): void {
-    this.element.contentWindow!.postMessage(this.#place, this.#address.guard);
+    tell(this.element, this.#address.guard, this.#place);
     setTimeout(() => {
       if (this.#isMissing && this.#isSpare) this.load(); // its process has ended, say
     }, SPARE_WITHIN);
@@ -147,12 +161,9 @@ export class SandboxFrame {
 
   /** What the guard says about the user's last press; nothing was pressed if it does not answer. */
   pressed(): Promise<Pressed> {
-    const { port1, port2 } = new MessageChannel();
     return new Promise((resolve) => {
-      port1.addEventListener("message", ({ data }: MessageEvent<Pressed>) => resolve(data));
-      port1.start();
       setTimeout(resolve, GUARD_WITHIN, NOT_PRESSED);
-      this.#tellGuard(PRESSED, [port2]);
+      this.#tellGuard(PRESSED, resolve);
     });
   }
 
@@ -161,9 +172,8 @@ export class SandboxFrame {
     this.#tellGuard(ELSEWHERE);
   }
 
-  #tellGuard(message: string, ports: MessagePort[] = []): void {
+  #tellGuard(message: string, onAnswer?: OnAnswer): void {
     // Until the sandbox in it is ready, the guard may not be there, and nobody can press anything.
-    if (this.loads > 0)
-      this.element.contentWindow?.postMessage(message, this.#address.guard, ports);
+    if (this.loads > 0) tell(this.element, this.#address.guard, message, onAnswer);
   }
 }

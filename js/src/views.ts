@@ -153,19 +153,20 @@ export class Views {
   }
 
   readonly #frameIn = (root: ShadowRoot, address: SandboxAddress): SandboxFrame => {
-    const spare = root.isConnected && this.#spare?.suits(address) ? this.#spare : undefined;
+    const isPossible = root.isConnected && !address.allow && this.#spare?.suits(address);
+    const spare = isPossible ? this.#spare : undefined;
     if (spare) this.#spare = undefined;
     return new SandboxFrame(root, address, spare);
   };
 
   /** Load a guard for the View that is opened next: it is probably the same agent's. */
-  readonly #prepareGuard = ({ guard }: SandboxAddress): void => {
+  readonly #prepareGuard = (address: SandboxAddress): void => {
     if (!SpareGuard.isPossible) return;
     clearTimeout(this.#preparing);
     this.#preparing = setTimeout(() => {
-      if (this.#spare?.isAt(guard)) return;
+      if (this.#spare?.suits(address)) return;
       this.#spare?.remove();
-      this.#spare = new SpareGuard(guard);
+      this.#spare = new SpareGuard(address.guard);
     }, SPARE_AFTER);
   };
 

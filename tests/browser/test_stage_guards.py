@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from mcp.server.mcpserver import MCPServer
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.browser.hosting import Chromium, User, hosted, show, text_of
 from tests.browser.views import html
@@ -93,3 +93,23 @@ async def test_a_view_with_permissions_has_a_guard_of_its_own(browser: Chromium)
         assert "clipboard-write" in (await frame.get_attribute("allow") or "")
         assert not await user.page.evaluate(HOLDS, "view-writing-1")
         assert (await host.call_tool("writing-1__hi")).text == "hi"
+
+
+async def test_an_error_page_is_no_guard_and_gives_way_to_one(browser: Chromium) -> None:
+    async with browser.user() as user, hosted(user.renderer(), HI) as host:
+        failed = asyncio.Event()
+
+        async def serve(route: Route) -> None:
+            if failed.is_set() or "?" in route.request.url:  # not the one that is loaded ahead
+                await route.continue_()
+            else:
+                failed.set()
+                await route.fulfill(status=502, body="No host")
+
+        await user.context.route("**/transom-view*", serve)
+        await show(host)
+        await failed.wait()
+        view = await show(host)
+        assert await text_of(view.call_tool("hi")) == "hi"
+        await user.page.locator(SPARE).wait_for(state="attached")
+        assert await user.page.locator("iframe").count() == 3
