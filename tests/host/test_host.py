@@ -893,6 +893,48 @@ async def test_an_audit_that_fails_breaks_no_call_and_is_reported_once():
     assert [str(error) for error in errors] == ["disk full"]
 
 
+async def test_the_owner_of_an_audit_and_every_host_that_has_it_hear_that_it_fails():
+    own, first, second = Heard(), Heard(), Heard()
+
+    def broken(line: str) -> None:
+        raise OSError("disk full")
+
+    audit = AuditLog(broken, on_error=own.append)
+    async with Host(audit=audit) as one:
+        one.on_error = first.append
+        async with Host(audit=audit) as other:
+            other.on_error = second.append
+            await other.add_server("orders", shop())
+            assert [str(error) for error in own] == ["disk full"]
+            assert own == first == second
+
+
+async def test_a_closed_host_hears_no_more_of_its_audit():
+    audit = AuditLog()
+    async with Host(audit=audit):
+        assert audit.on_error
+    assert not audit.on_error
+
+
+async def test_an_async_handler_of_an_audits_errors_is_run_and_its_own_error_breaks_nothing(
+    caplog: pytest.LogCaptureFixture,
+):
+    heard = Heard()
+
+    async def handle(error: BaseException) -> None:
+        heard.append(error)
+        raise ZeroDivisionError
+
+    def broken(line: str) -> None:
+        raise OSError("disk full")
+
+    audit = AuditLog(broken, on_error=handle)
+    audit.record("call", "ok")
+    await heard.where(lambda: heard)
+    await audit.aclose()
+    assert "ZeroDivisionError" in caplog.text
+
+
 async def test_an_audit_can_be_made_with_a_hook_or_not_at_all():
     def redact(event: Any) -> Any:
         return msgspec.structs.replace(event, arguments=None)

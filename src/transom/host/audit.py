@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import time
 from collections import deque
@@ -25,8 +26,9 @@ from typing import Any, Literal, Self, TypedDict, Unpack
 import msgspec
 from msgspec import Raw
 
-from transom.background import Debounced, shared_task
+from transom.background import Background, Debounced, logs_errors, shared_task
 from transom.errors import RequestTimeout, TransomError
+from transom.events import Event
 from transom.types import Task, ToolResult
 
 AuditKind = Literal[
@@ -100,6 +102,8 @@ Redact = Callable[[AuditEvent], AuditEvent | None]
 Sink = Callable[[str], object]
 """Takes one JSON line. It runs in the event loop, so it must not block."""
 
+_log_failure = logs_errors(logging.getLogger("transom.host"))
+
 _MAX_WAITING = 100_000  # events that may wait for a slow disk before the oldest are dropped
 _MAX_AT_ONCE = 4096  # events in one statement
 _MAX_DETAIL = 500  # characters of an error
@@ -124,8 +128,11 @@ class AuditLog:
         max_arguments: arguments whose JSON is longer than this many bytes are left out.
         batch: how many events are written at once.
         interval: how many seconds an event waits for its batch at most.
-        on_error: called when the sink fails or `redact` raises. Must not raise.
+        on_error: called when the sink fails or `redact` raises. A `Host` that has the log reports it
+            to its own `on_error` too.
     """
+
+    on_error = Event["AuditLog"]()
 
     def __init__(
         self,
@@ -137,9 +144,9 @@ class AuditLog:
         max_arguments: int = 4096,
         batch: int = 512,
         interval: float = 0.25,
-        on_error: Callable[[BaseException], object] = lambda _: None,
+        on_error: Callable[[BaseException], object] | None = None,
     ) -> None:
-        self.on_error = on_error
+        self.on_error.assign(on_error)
         self._sink = sink if callable(sink) else None
         stored = isinstance(sink, str | Path)
         self._db = _Database(str(sink), max_rows, max_bytes) if stored else None
@@ -152,6 +159,7 @@ class AuditLog:
         self._writing = asyncio.Lock()
         self._write_soon = Debounced(partial(self._write, batch), self._report, delay=interval)
         self._thread: ThreadPoolExecutor | None = None
+        self._background = Background(_log_failure)
         self._closed = sink is None
 
     # --- writing -----------------------------------------------------------------------------
@@ -246,7 +254,7 @@ class AuditLog:
     def _report(self, error: BaseException) -> None:
         if not self._failing:
             self._failing = True
-            self.on_error(error)
+            self._background.fire(self.on_error, error)
 
     async def _write(self, least: int) -> None:
         """Have the thread write what waits, until fewer events than that do."""
@@ -304,6 +312,7 @@ class AuditLog:
             await self._in_thread(self._db.close)
             self._thread.shutdown(wait=False)
             self._thread = None
+        await self._background.aclose()
 
 
 class RecordedCall:

@@ -197,7 +197,6 @@ class Host(ToolHost):
         self.renderer = renderer
         self.limits = limits if limits is not None else Limits()
         self.audit = _audit_log(audit)
-        self.audit.on_error = self._report
         self._background = Background(self._report)
         self._reports = Background(_log_failure, limit=_MAX_REPORTS)
         fire_tools_changed = partial(self._fire, "on_tools_changed")
@@ -269,6 +268,7 @@ class Host(ToolHost):
         if self._stack is not None or self._closed:
             raise UsageError("A Host can be entered only once: create another one")
         async with AsyncExitStack() as stack:
+            stack.callback(self.audit.on_error.remove, self.audit.on_error(self._report))
             stack.push_async_callback(self.audit.aclose)
             renderer: Any = self.renderer
             if renderer is not None and hasattr(renderer, "__aenter__"):
