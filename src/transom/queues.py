@@ -189,36 +189,49 @@ class PendingRequest(Struct):
 class SentRequest(asyncio.Future[Raw]):
     """The future of a request that `Session.send` sent; cancelling it cancels the request.
 
-    A proxy answers one session's request with another session's result. It does so through
-    `on_done`, which is called at once, not in the next turn of the event loop: messages keep their
-    order, and the turn is saved.
+    A proxy answers one session's request with another session's result. It does so with
+    `when_done`, whose function is called at once, not in the next turn of the event loop: messages
+    keep their order, and the turn is saved.
     """
 
-    on_cancel: Callable[[SentRequest, str], object] | None = None
-    on_done: Callable[[asyncio.Future[Raw]], object] | None = None
-    id: RequestId = ""
-    method: str = ""
+    def __init__(
+        self,
+        id: RequestId,
+        method: str,
+        on_cancel: Callable[[SentRequest, str], object],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__(loop=loop)
+        self.id = id
+        self.method = method
+        self._on_cancel = on_cancel
+        self._call_done: Callable[[asyncio.Future[Raw]], object] | None = None
+
+    def when_done(self, call: Callable[[asyncio.Future[Raw]], object]) -> None:
+        """Have this one function called with the future at its end, or now if it has ended."""
+        self._call_done = call
+        if self.done():
+            call(self)
 
     def set_result(self, result: Raw, /) -> None:
-        """As any future does it, and `on_done` is called."""
+        """As any future does it; then it is done."""
         super().set_result(result)
-        if self.on_done is not None:
-            self.on_done(self)
+        if self._call_done is not None:
+            self._call_done(self)
 
     def set_exception(self, exception: type[BaseException] | BaseException, /) -> None:
-        """As any future does it, and `on_done` is called."""
+        """As any future does it; then it is done."""
         super().set_exception(exception)
-        if self.on_done is not None:
-            self.on_done(self)
+        if self._call_done is not None:
+            self._call_done(self)
 
     def cancel(self, msg: Any | None = None) -> bool:
         """Cancel the request; the other side gets the reason."""
         cancelled = super().cancel(msg)
         if cancelled:
-            if self.on_cancel is not None:
-                self.on_cancel(self, str(msg) if msg else "The caller cancelled the request")
-            if self.on_done is not None:
-                self.on_done(self)
+            self._on_cancel(self, str(msg) if msg else "The caller cancelled the request")
+            if self._call_done is not None:
+                self._call_done(self)
         return cancelled
 
 
@@ -351,9 +364,7 @@ class IncomingRequests:
         generation = self._generation
         if isinstance(answer, SentRequest):
             self.handlers[request.id] = answer
-            answer.on_done = partial(self._answered, request.id, generation)
-            if answer.done():
-                self._answered(request.id, generation, answer)
+            answer.when_done(partial(self._answered, request.id, generation))
             return
         task = asyncio.get_running_loop().create_task(self._run(request.id, answer, generation))
         self.handlers[request.id] = task

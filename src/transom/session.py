@@ -424,8 +424,7 @@ class Session:
             raise NotConnected("Not connected")
         wants_progress = on_progress is not None
         id, data = self.peer.request(method, params, progress=wants_progress)
-        sent = SentRequest(loop=self._done.get_loop())
-        sent.on_cancel, sent.id, sent.method = self._sent_cancelled, id, method
+        sent = SentRequest(id, method, self._sent_cancelled, self._done.get_loop())
         self._pending.entries[id] = PendingRequest(method, None, on_progress, sent)
         self._outbox.post(data)
         return sent

@@ -435,6 +435,20 @@ async def test_list_changed_reaches_the_bridges_of_a_client_and_its_own_handler(
         assert seen == [method]
 
 
+async def test_one_list_changed_handler_does_for_two_clients():
+    first, second, handler = ScriptedServer(), ScriptedServer(), ListChangedHandler()
+    async with (
+        first.client(message_handler=handler) as client,
+        second.client(message_handler=handler) as other,
+        ready(upstream=client) as (_, one, _),
+        ready(upstream=other) as (_, two, _),
+    ):
+        await first.notify(TOOLS_CHANGED)
+        await one.told(TOOLS_CHANGED)
+        await second.notify(TOOLS_CHANGED)
+        await two.told(TOOLS_CHANGED)
+
+
 async def test_list_changed_waits_until_the_view_is_initialised_and_comes_once():
     server = ScriptedServer()
     async with server.negotiated() as upstream, joined(upstream=upstream) as (_, view, _):

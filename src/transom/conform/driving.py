@@ -114,7 +114,7 @@ class DrivenTransomHost:
         host.on_message = self._hear
         if opens_links:
             host.on_open_link = self._open
-        host.on_log = ignore
+        host.on_log(ignore)
 
     async def list_tools(self) -> list[str]:
         """See `DrivenHost`."""

@@ -140,6 +140,7 @@ class ServerConnection(CachingServer):
         reconnect: whether to reach it again when it is lost.
         hung_after: seconds of silence after which a server that owes an answer is lost; 0: never.
         traffic: gets every message.
+        identity: identifies the server, also in the next run; "" if nothing does.
     """
 
     def __init__(
@@ -151,11 +152,11 @@ class ServerConnection(CachingServer):
         reconnect: bool = False,
         hung_after: float = 0.0,
         traffic: TrafficListener | None = None,
+        identity: str = "",
     ) -> None:
         super().__init__()
         self.name = name
-        self.identity = ""
-        """Identifies the server, also in the next run; "" if nothing does."""
+        self.identity = identity
         self.state = ConnectionState.DOWN
         self.reason = "it was not started"
         """Why it is not up."""

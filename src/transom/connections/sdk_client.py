@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, cast
-from weakref import WeakValueDictionary
+from weakref import WeakMethod, WeakValueDictionary
 
 import anyio
 import mcp.types as mcp
@@ -67,7 +67,7 @@ def sdk_server(client: Client | ClientSession) -> SdkServer:
 class ListChangedHandler:
     """Lets Transom know at once when a server of the handshake era changes its lists.
 
-    Give it to the client that you connect yourself:
+    Give it to the client that you connect yourself, or to several:
     `Client(transport, message_handler=ListChangedHandler(my_handler))`.
 
     Args:
@@ -76,13 +76,19 @@ class ListChangedHandler:
 
     def __init__(self, handler: MessageHandlerFnT | None = None) -> None:
         self._handler = handler
-        self.on_list_changed: Callable[[str], object] | None = None
+        self._observers: list[WeakMethod[Callable[[str], object]]] = []
+
+    def subscribe(self, observer: Callable[[str], object]) -> None:
+        """Call a method with the notifications of changed lists, while its object is in use."""
+        self._observers.append(WeakMethod(observer, self._observers.remove))
 
     async def __call__(self, message: IncomingMessage) -> None:
         """Called by the SDK with each message of the server."""
         method: str = getattr(message, "method", "")
-        if method.endswith("/list_changed") and self.on_list_changed is not None:
-            self.on_list_changed(method)
+        if method.endswith("/list_changed"):
+            for reference in list(self._observers):  # the SDK does not say which client it is from
+                if (observer := reference()) is not None:
+                    observer(method)
         if self._handler is not None:
             await self._handler(message)
 
@@ -106,7 +112,7 @@ class SdkServer(CachingServer):
         self._watching = False
         handler = None if client is None else client.message_handler
         if isinstance(handler, ListChangedHandler):
-            handler.on_list_changed = self._list_changed
+            handler.subscribe(self._list_changed)
             self._watching = True
 
     # --- changed lists -----------------------------------------------------------------------

@@ -92,8 +92,9 @@ async def connect(
         UsageError: `target` is none of these.
         NotConnected: the server cannot be reached; the text says why.
     """
-    connection = ServerConnection(name, way_to(target), listener, traffic=traffic)
-    connection.identity = identity_of(target)
+    connection = ServerConnection(
+        name, way_to(target), listener, traffic=traffic, identity=identity_of(target)
+    )
     try:
         may_ask = isinstance(target, RemoteServer) and target.ask is not None
         async with asyncio.timeout(None if may_ask else timeout):  # a login has its own limit

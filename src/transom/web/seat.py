@@ -112,10 +112,12 @@ class Seat:
     page and the other Hosts' Views stay. Enter and leave the renderer yourself.
     """
 
-    def __init__(self, pages: SeatPages, mark: str = "", client: str = "") -> None:
+    def __init__(
+        self, pages: SeatPages, mark: str = "", client: str = "", turn: Turn = nullcontext
+    ) -> None:
         self.mark = mark
         self.client = clean(client, MAX_TITLE)
-        self.turn: Turn = nullcontext
+        self.turn = turn
         self._pages = pages
         self._host: Host | None = None
         # The Host reports what fails in opening and closing Views.

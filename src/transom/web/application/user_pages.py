@@ -26,7 +26,7 @@ from transom.errors import Refused, TransomError
 from transom.host.host import Host
 from transom.host.open_views import HostRecords
 from transom.host.views.liveness import ViewState
-from transom.host.views.renderers import NoPlace
+from transom.host.views.renderers import NoPlace, Turn
 from transom.host.views.ui_resource import UIResource
 from transom.host.views.view import View
 from transom.json_values import clean
@@ -66,12 +66,12 @@ class PageUser(Protocol):
 
 
 class UserPages(StageListener):
-    """The pages of one user. `seat` is the renderer of the user's Host.
+    """The pages of one user. `seat` is the renderer of the user's Host, with their `turn`.
 
     A call waits `show_within` seconds for a place of its View.
     """
 
-    def __init__(self, user: PageUser, show_within: float) -> None:
+    def __init__(self, user: PageUser, turn: Turn, show_within: float) -> None:
         self._user = user
         self._show_within = show_within
         self._wishes: dict[tuple[Stage, str], Wish] = {}  # of pages, until there is a Host
@@ -86,7 +86,7 @@ class UserPages(StageListener):
         self.stages: list[Stage] = []
         self.label = user.label
         self.options = SeatOptions(confirm=True)
-        self.seat = Seat(self)
+        self.seat = Seat(self, turn=turn)
 
     url = ""  # the application's pages have their own
 

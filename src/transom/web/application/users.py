@@ -118,9 +118,8 @@ class User:
         self._records: SharedRecords | None = None
         self._origins: dict[str, Lease] = {}  # leases for the origins of its Views, by `Host`
         self._releasing = Background(_report)
-        self.pages = UserPages(self, setup.limits.show_within)
         self.share = setup.shares.of(name)
-        self.pages.seat.turn = self.share.call
+        self.pages = UserPages(self, self.share.call, setup.limits.show_within)
         self.backlog = Backlog(setup.limits.max_unread)
 
     def mark_used(self) -> None:
