@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import Any
 
 import fastmcp
+import mcp.types as mcp
 import msgspec
 import pytest
 from mcp.server.apps import Apps
-from mcp.server.extension import Extension
+from mcp.server.extension import Extension, MethodBinding
 from mcp.server.mcpserver import MCPServer
 
 from tests.server import clients, shop
@@ -71,6 +73,14 @@ async def test_an_installed_server_takes_what_is_declared(framework: str, when: 
     if when == "after":
         declare(views)
     await check_late(server)
+
+
+def test_the_sdk_gives_an_extension_no_way_to_its_server():
+    # If this fails, `consuming_server` may not need to look at the stack any more.
+    for hook in (Extension.tools, Extension.resources, Extension.methods, Extension.settings):
+        assert list(inspect.signature(hook).parameters) == ["self"]
+    with pytest.raises(ValueError, match="cannot bind spec method"):
+        MethodBinding("tools/list", mcp.PaginatedRequestParams, Extension().intercept_tool_call)
 
 
 async def test_a_subclass_of_the_official_server_is_found_too():

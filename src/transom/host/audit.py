@@ -128,8 +128,8 @@ class AuditLog:
         max_arguments: arguments whose JSON is longer than this many bytes are left out.
         batch: how many events are written at once.
         interval: how many seconds an event waits for its batch at most.
-        on_error: called when the sink fails or `redact` raises. A `Host` that has the log reports it
-            to its own `on_error` too.
+        on_error: called when the sink fails or `redact` raises. A `Host` that has the log reports
+            that to its own `on_error` too.
     """
 
     on_error = Event["AuditLog"]()

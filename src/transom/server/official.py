@@ -170,7 +170,8 @@ def _model_of(schema: Mapping[str, Any]) -> type[pydantic.BaseModel]:
 def consuming_server() -> MCPServer[Any] | None:
     """Return the server that calls an extension for its tools, or None."""
     # The SDK gives an extension neither the server nor its lists, and middleware, which alone can
-    # change them, is the server's: only the stack knows it. `Views.install` is given the server.
+    # change them, is the server's: only the stack knows it (docs/decisions.md). `Views.install` is
+    # given the server.
     frame = inspect.currentframe()
     for _ in range(_FRAMES_UP):
         frame = frame.f_back if frame is not None else None
