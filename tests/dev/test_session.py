@@ -188,7 +188,7 @@ async def test_the_room_of_views_is_what_the_page_says_whichever_host_it_is_like
         await author.server("running")
         stage, run = author.session.page.stage, author.session._run
         assert run is not None
-        context = run.host._environment.context
+        context = run.host._views._environment.context
         for profile, modes in (("claude", ["inline", "fullscreen"]), ("vscode", ["inline"])):
             await author.asked("settings", profile=profile)
             assert context.value.available_display_modes == modes

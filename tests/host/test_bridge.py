@@ -99,6 +99,18 @@ async def test_capabilities_that_are_not_given_follow_from_the_handlers():
         }
 
 
+async def test_handlers_can_be_given_at_once():
+    async with joined(handlers={"on_open_link": lambda url: None}) as (bridge, view, _):
+        assert bridge.on_open_link
+        assert "openLinks" in (await view.initialize())["hostCapabilities"]
+
+
+async def test_a_handler_of_no_event_is_refused():
+    ours, _ = memory_pair()
+    with pytest.raises(UsageError, match="A Bridge has no event 'on_nothing'"):
+        Bridge(ours, host_info={"name": "h", "version": "1"}, handlers={"on_nothing": print})
+
+
 @pytest.mark.parametrize("version", ["2026-01-26", "2099-12-31", "draft", ""])
 async def test_every_protocol_version_is_answered_with_ours(version: str):
     async with joined() as (_, view, _):

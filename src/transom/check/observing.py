@@ -13,6 +13,7 @@ from typing import Any, Self
 from transom.background import ignore
 from transom.channel import Channel
 from transom.connections.upstream import Server
+from transom.events import Handler
 from transom.host.limits import Limits
 from transom.host.views.bridge import Bridge
 from transom.json_values import JsonObject
@@ -97,25 +98,19 @@ class ObservedView:
         """What the View sent that is no message, or none for that moment."""
         self.count = 0
         """How many messages there were."""
-        bridge = self.bridge = Bridge(
+        answering: dict[str, Handler] = {} if call is None else {"on_call_tool": call}
+        for capability, (event, handler) in _ANSWERING.items():
+            if capabilities is None or capability in capabilities:
+                answering[event] = handler
+        self.bridge = Bridge(
             observe(channel, "view", name, self),
             host_info=Implementation(name, "1"),
             context=context,
             capabilities=capabilities,
             upstream=server,
             limits=Limits(max_tools=_MAX_TOOLS),
+            handlers={"on_error": self._error, "on_problem": self._problem, **answering},
         )
-        handlers = {"openLinks": "on_open_link", "message": "on_message"}
-        handlers["downloadFile"] = "on_download_file"
-        for capability, handler in handlers.items():
-            if capabilities is None or capability in capabilities:
-                setattr(bridge, handler, _refuse)
-        if capabilities is None or "updateModelContext" in capabilities:
-            bridge.on_update_model_context = ignore
-        if call is not None:
-            bridge.on_call_tool = call
-        bridge.on_error = self._error
-        bridge.on_problem = self._problem
 
     def on_message(self, message: TrafficMessage) -> None:
         """A message of the View, or to it: see `TrafficListener`."""
@@ -141,3 +136,12 @@ class ObservedView:
 
 def _refuse(*_: object) -> bool:
     return False
+
+
+_ANSWERING: dict[str, tuple[str, Handler]] = {
+    "openLinks": ("on_open_link", _refuse),
+    "message": ("on_message", _refuse),
+    "downloadFile": ("on_download_file", _refuse),
+    "updateModelContext": ("on_update_model_context", ignore),
+}
+"""The event of each capability that is offered, and what answers it."""

@@ -17,8 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
-import msgspec
-
 from transom.background import Background, Debounced, logs_errors
 from transom.connections.targets import Target
 from transom.connections.upstream import Server
@@ -40,7 +38,7 @@ from transom.host.asking.approvals import Approvals
 from transom.host.asking.policy import ApprovalRequest, Decision, Policy
 from transom.host.audit import AuditLog, Sink
 from transom.host.limits import Limits
-from transom.host.open_views import HostRecords, OpenViews, ShownCall
+from transom.host.open_views import HostRecords, OpenViews, ShownCall, ViewEvents
 from transom.host.server_tools import ServerTools
 from transom.host.tool_host import ToolHost
 from transom.host.tools.indirect_tools import LIST_VIEW_TOOLS, IndirectCall, view_listing
@@ -49,17 +47,15 @@ from transom.host.tools.surface import Change, Entry, Naming, Surface
 from transom.host.tools.tool_list import ToolList
 from transom.host.tools.tool_names import SEPARATOR, owner_of
 from transom.host.tools.tool_texts import mark_untrusted, without_our_meta
-from transom.host.views.bridge import Bridge, OutgoingCall
+from transom.host.views.bridge import OutgoingCall
 from transom.host.views.driver import DrivenViews
-from transom.host.views.liveness import GONE, ViewState
+from transom.host.views.liveness import GONE
 from transom.host.views.model_context import ModelContext
-from transom.host.views.pinning import answer_pin_request
 from transom.host.views.renderers import Renderer
 from transom.host.views.tasks import MAX_TASKS, TaskServers, owned_task, parse_task_id
-from transom.host.views.view import View, ViewEnvironment
+from transom.host.views.view import View
 from transom.host.views.view_context import SharedContext
-from transom.host.views.view_problems import record_problem
-from transom.host.views.view_settings import Opening, Reuse, ViewSettings
+from transom.host.views.view_settings import Opening, Reuse, ViewEnvironment, ViewSettings
 from transom.host.written_calls import WrittenCalls
 from transom.protocol.messages import check_arguments
 from transom.protocol.methods import HOST
@@ -71,22 +67,11 @@ from transom.types import (
     TextContent,
     Tool,
     ToolResult,
-    ViewProblem,
 )
 from transom.version import __version__
 
 _log = logging.getLogger("transom.host")
 _log_failure = logs_errors(_log)
-
-# Events of a View's Bridge: requests that the host's handlers answer, and notifications.
-_REQUESTS = (
-    "on_message",
-    "on_open_link",
-    "on_download_file",
-    "on_request_display_mode",
-    "on_create_message",
-)
-_NOTIFICATIONS = ("on_size_changed", "on_log")
 
 _MB = 1024 * 1024
 _MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
@@ -194,6 +179,7 @@ class Host(ToolHost):
             raise UsageError(f"naming is flat, indirect or both, not {naming!r}")
         if drive not in ("when_no_tools", "always", "never"):
             raise UsageError(f"drive is when_no_tools, always or never, not {drive!r}")
+        self._slots: dict[str, Slot] = {}
         self.renderer = renderer
         self.limits = limits if limits is not None else Limits()
         self.audit = _audit_log(audit)
@@ -229,7 +215,7 @@ class Host(ToolHost):
             on_elicit=self.on_elicit,
             traffic=traffic,
         )
-        self._environment = ViewEnvironment(
+        environment = ViewEnvironment(
             limits=self.limits,
             audit=self.audit,
             approvals=self._approvals,
@@ -243,16 +229,20 @@ class Host(ToolHost):
             max_page_bytes=max_page_bytes,
             max_context_bytes=max_context_bytes,
             traffic=traffic,
-            attach=self._attach,
-            fire=self._fire,
-            on_listed=self._view_listed,
-            on_problem=self._record_problem,
-            on_live=self._driven.update,
-            on_gone=self._view_gone,
-            on_ended=self._view_ended,
+        )
+        events = ViewEvents(
+            views=lambda: self._views,
+            handlers=self._slots,
+            surface=self._surface,
+            driven=self._driven,
+            approvals=self._approvals,
+            surface_changed=self._surface_changed,
+            background=self._background,
+            report=self._report,
         )
         self._views = OpenViews(
-            self._environment,
+            environment,
+            events,
             self._servers,
             lambda: self.renderer,
             self._background,
@@ -723,63 +713,9 @@ class Host(ToolHost):
         opening = self._views.for_call(server, tool, arguments)
         return await self._views.call_with_view(opening, call_server)
 
-    def _attach(self, view: View, bridge: Bridge) -> None:
-        bridge.on_request_teardown = partial(self._teardown_requested, view)
-        bridge.on_request_pin = partial(self._pin_requested, view)
-        bridge.on_problem = partial(self._problem, view)
-        bridge.on_unconnected = view.give_up
-        bridge.on_error = self._report
-        for name in _REQUESTS:
-            if slot := getattr(self, name):
-                setattr(bridge, name, partial(_handle_request, slot, view))
-        for name in _NOTIFICATIONS:
-            if slot := getattr(self, name):
-                setattr(bridge, name, partial(self._background.fire, slot, view))
-
-    def _teardown_requested(self, view: View) -> None:
-        if view.pinned_by != "host" and view.takes_calls:
-            self._background.start(view.close("it asked to be closed"))
-
-    async def _pin_requested(self, view: View, reason: str | None) -> bool:
-        return await answer_pin_request(
-            view,
-            reason,
-            self._views.values(),
-            handler=self.on_request_pin,
-            trusting=self._approvals.policy.trusts_everything,
-            max_live_views=self.limits.max_live_views,
-        )
-
-    def _problem(self, view: View, problem: ViewProblem) -> None:
-        if problem.kind == "tools":  # only the host itself finds these, and its user reads them
-            problem = msgspec.structs.replace(problem, kind="error")
-        self._record_problem(view, problem)
-
-    def _record_problem(self, view: View, problem: ViewProblem) -> None:
-        if (recorded := record_problem(view, problem)) is not None:
-            self._fire("on_view_problem", view, recorded)
-
-    def _view_listed(self, view: View, pulled: bool) -> Mapping[str, str]:
-        change = self._surface.put_view(view.id, view.tools)
-        self._surface_changed(view.server, view.id, change, found=pulled)
-        self._driven.update(view)
-        return change.left_out
-
-    def _view_gone(self, view: View) -> None:
-        self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
-        self._driven.update(view)
-
     def _grants_changed(self, view_id: str) -> None:
         if (view := self._views.get(view_id)) is not None:
             self._fire("on_view_changed", view)
-
-    def _view_ended(self, view: View) -> None:
-        self._view_gone(view)
-        self._views.remove(view)
-        if view.state is ViewState.CLOSED:
-            self._approvals.forget(view.id)
-            view.record("view", "closed", detail=view.reason)
-            self._fire("on_view_closed", view)
 
     # --- tasks -------------------------------------------------------------------------------
 
@@ -835,11 +771,6 @@ class Host(ToolHost):
             _log.debug("%s", error)  # a View can cause as many of these as it likes
         else:
             _log_failure(error)
-
-
-def _handle_request(slot: Slot, view: View, *arguments: object) -> Any:
-    view.mark_used()
-    return slot.ask(view, *arguments)
 
 
 def _audit_log(given: AuditLog | str | Path | Sink | None) -> AuditLog:

@@ -12,6 +12,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, ItemsView, Iterator, Mapping, ValuesView
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -19,19 +20,26 @@ import msgspec
 
 from transom.background import Background
 from transom.errors import ConnectionClosed, InvalidResult, Refused, TransomError, ViewClosed
+from transom.events import Handler, Slot
+from transom.host.asking.approvals import Approvals
 from transom.host.asking.grants import GivenGrant
 from transom.host.server_tools import ServerTools
+from transom.host.tools.surface import Surface
 from transom.host.tools.tool_names import names_nothing, resource_name, view_stem
 from transom.host.views.bridge import set_context_while_open
+from transom.host.views.driver import DrivenViews
 from transom.host.views.liveness import BUSY, GONE, LIVE, ViewState
+from transom.host.views.pinning import answer_pin_request
 from transom.host.views.renderers import Renderer
 from transom.host.views.settling import wait_settled
 from transom.host.views.shown_calls import ViewOrigin
 from transom.host.views.ui_resource import view_uri
-from transom.host.views.view import View, ViewEnvironment
+from transom.host.views.view import View, ViewListener
+from transom.host.views.view_problems import record_problem
+from transom.host.views.view_settings import ViewEnvironment
 from transom.protocol.messages import check_arguments
 from transom.recent import Recent
-from transom.types import Task, Tool, ToolResult
+from transom.types import Task, Tool, ToolResult, ViewProblem
 
 _R = TypeVar("_R")
 _MAX_TASK_VIEWS = 1000  # Views that wait for the result of a task
@@ -40,6 +48,15 @@ _MAX_STEMS = 100  # of ids, as servers choose them
 _MAX_CLOSED_BYTES = 32 * 1024 * 1024
 USABLE = LIVE, BUSY, ViewState.OPENING, ViewState.WAITING
 """The states in which a View may be used for another call."""
+# Events of a View's Bridge: requests that the host's handlers answer, and notifications.
+_REQUESTS = (
+    "on_message",
+    "on_open_link",
+    "on_download_file",
+    "on_request_display_mode",
+    "on_create_message",
+)
+_NOTIFICATIONS = ("on_size_changed", "on_log")
 _REASON_ONLY = 100  # bytes that a closed View costs without its input and result
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -106,24 +123,164 @@ class ViewCall(NamedTuple):
     call: ViewOrigin
 
 
+class ViewEvents(ViewListener):
+    """What follows from the events of a host's Views: the model's surface and the audit change.
+
+    And the host's handlers are called.
+
+    Args:
+        views: returns the host's Views.
+        handlers: the host's handlers, by name.
+        surface: what the model is offered.
+        driven: the Views that the model may use by their pages.
+        approvals: has the policy, and what the user granted.
+        surface_changed: called with a View's server and id and a change of its tools; `found`: it
+            was not announced.
+        background: runs async handlers.
+        report: called with an error that reaches no caller.
+    """
+
+    def __init__(
+        self,
+        *,
+        views: Callable[[], OpenViews],
+        handlers: Mapping[str, Slot],
+        surface: Surface,
+        driven: DrivenViews,
+        approvals: Approvals,
+        surface_changed: Callable[..., object],
+        background: Background,
+        report: Callable[[BaseException], object],
+    ) -> None:
+        self._views = views
+        self._handlers = handlers
+        self._surface = surface
+        self._driven = driven
+        self._approvals = approvals
+        self._surface_changed = surface_changed
+        self._background = background
+        self._report = report
+
+    def _fire(self, event: str, *about: object) -> None:
+        if slot := self._handlers.get(event):
+            self._background.fire(slot, *about)
+
+    def bridge_handlers(self, view: View) -> dict[str, Handler]:
+        """See `ViewListener`."""
+        found: dict[str, Handler] = {
+            "on_request_teardown": partial(self._teardown_requested, view),
+            "on_request_pin": partial(self._pin_requested, view),
+            "on_problem": partial(self._problem_reported, view),
+            "on_error": self._report,
+        }
+        for name in _REQUESTS:
+            if slot := self._handlers.get(name):
+                found[name] = partial(_handle_request, slot, view)
+        for name in _NOTIFICATIONS:
+            if slot := self._handlers.get(name):
+                found[name] = partial(self._background.fire, slot, view)
+        return found
+
+    def _teardown_requested(self, view: View) -> None:
+        if view.pinned_by != "host" and view.takes_calls:
+            self._background.start(view.close("it asked to be closed"))
+
+    async def _pin_requested(self, view: View, reason: str | None) -> bool:
+        views = self._views()
+        return await answer_pin_request(
+            view,
+            reason,
+            views.values(),
+            handler=self._handlers.get("on_request_pin"),
+            trusting=self._approvals.policy.trusts_everything,
+            max_live_views=views.max_live,
+        )
+
+    def _problem_reported(self, view: View, problem: ViewProblem) -> None:
+        if problem.kind == "tools":  # only the host itself finds these, and its user reads them
+            problem = msgspec.structs.replace(problem, kind="error")
+        self.problem_found(view, problem)
+
+    def problem_found(self, view: View, problem: ViewProblem) -> None:
+        """See `ViewListener`."""
+        if (recorded := record_problem(view, problem)) is not None:
+            self._fire("on_view_problem", view, recorded)
+
+    def view_opened(self, view: View) -> None:
+        """See `ViewListener`."""
+        self._driven.update(view)
+        self._fire("on_view_opened", view)
+
+    def view_failed(self, view: View, error: BaseException) -> None:
+        """See `ViewListener`."""
+        self._fire("on_view_failed", view, error)
+
+    def view_unresponsive(self, view: View) -> None:
+        """See `ViewListener`. The tools of a View that is gone leave the surface."""
+        if view.state is GONE:
+            self._withdraw_tools(view)
+        self._fire("on_view_unresponsive", view)
+
+    def view_responsive(self, view: View) -> None:
+        """See `ViewListener`."""
+        self._driven.update(view)
+        self._fire("on_view_responsive", view)
+
+    def view_listed(self, view: View, pulled: bool) -> Mapping[str, str]:
+        """See `ViewListener`."""
+        change = self._surface.put_view(view.id, view.tools)
+        self._surface_changed(view.server, view.id, change, found=pulled)
+        self._driven.update(view)
+        return change.left_out
+
+    def view_changed(self, view: View) -> None:
+        """See `ViewListener`."""
+        self._fire("on_view_changed", view)
+
+    def context_changed(self, view: View) -> None:
+        """See `ViewListener`."""
+        self._fire("on_model_context", view)
+
+    def view_ended(self, view: View) -> None:
+        """See `ViewListener`."""
+        self._withdraw_tools(view)
+        self._views().remove(view)
+        if view.state is ViewState.CLOSED:
+            self._approvals.forget(view.id)
+            view.record("view", "closed", detail=view.reason)
+            self._fire("on_view_closed", view)
+
+    def _withdraw_tools(self, view: View) -> None:
+        self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
+        self._driven.update(view)
+
+
+def _handle_request(slot: Slot, view: View, *arguments: object) -> Any:
+    view.mark_used()
+    return slot.ask(view, *arguments)
+
+
 class OpenViews(Mapping[str, View]):
     """Opens Views, and maps ids to open Views, the least recently used one first."""
 
     def __init__(
         self,
         environment: ViewEnvironment,
+        listener: ViewListener,
         servers: ServerTools,
         renderer: Callable[[], Renderer | None],
         background: Background,
         report: Callable[[BaseException], object],
     ) -> None:
         self._environment = environment
+        self._listener = listener
         self._servers = servers
         self._renderer = renderer
         self._background = background
         self._report = report
         self._task_views: Recent[str, ViewCall] = Recent(_MAX_TASK_VIEWS)
-        self._max_live = environment.limits.max_live_views
+        self.max_live = environment.limits.max_live_views
+        """How many there may be at once."""
         self._open: dict[str, View] = {}
         self._closed: OrderedDict[str, ViewRecord] = OrderedDict()
         self._closed_bytes = 0
@@ -385,7 +542,7 @@ class OpenViews(Mapping[str, View]):
     def _add(self, view: View) -> list[View]:
         """Add a View. Returns the Views to close to make room for it."""
         staying = [other for other in self.values() if other.state is not ViewState.CLOSING]
-        excess = max(len(staying) + 1 - self._max_live, 0)
+        excess = max(len(staying) + 1 - self.max_live, 0)
         waiting = [v for v in staying if v.state is ViewState.WAITING]
         may_close = (v for v in staying if v.state in (LIVE, BUSY, GONE) and not v.pinned)
         closing = list(islice(chain(waiting, may_close), excess))
@@ -396,20 +553,20 @@ class OpenViews(Mapping[str, View]):
             )
         self._open[view.id] = view
         for other in closing:
-            other.begin_closing(f"it was the least recently used of {self._max_live} Views")
+            other.begin_closing(f"it was the least recently used of {self.max_live} Views")
         return closing
 
     def open(self, view_id: str, origin: ViewOrigin) -> View:
         """Begin to open a View; `view.opened()` waits until it is live, waits or has failed."""
         renderer, server = self._renderer(), self._servers.server(origin.server)
         assert renderer is not None  # noqa: S101 - see `call_of`
-        view = View(view_id, origin, self._environment, server, renderer)
+        view = View(view_id, origin, self._environment, self._listener, renderer)
         if (reopened := self._closed.pop(view_id, None)) is not None:
             self._closed_bytes -= reopened.size
             view.pinned_by = reopened.pinned_by
         try:
             # Here, not in the task, so that the id is taken from now on.
-            view.begin_opening(self._add(view))
+            view.begin_opening(server, self._add(view))
         except Refused as refusal:
-            view.begin_opening(refusal)
+            view.begin_opening(server, refusal)
         return view

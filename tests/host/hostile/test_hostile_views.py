@@ -6,6 +6,7 @@ Every test has a second, decent View beside the hostile one, which must not noti
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -91,7 +92,8 @@ async def scene(
         await host.add_server("evil", shop("evil"))
         await host.call_tool("show_good")
         if patience is not None:  # seconds for the evil View alone: a good one may be slow to open
-            host._environment.open_timeout = patience
+            views = host._views
+            views._environment = replace(views._environment, open_timeout=patience)
         result = await host.call_tool("show_evil")
         assert result.text == "evil: open"  # the result is never lost, whatever the View does
         if opened is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -181,8 +181,10 @@ class Bridge(CallsTools):
         offers: the capabilities that it is offered of those there are; None: all. What needs
             another is refused.
         listener: is told at once when the View's tools change, in place of `on_tools_changed`.
+        handlers: those below, by their names.
 
-    Handlers are assigned or used as decorators, and may be async. Those that answer the View:
+    Handlers are given here, assigned or used as decorators, and may be async. Those that answer the
+    View:
 
     - `on_message(blocks)`, `on_open_link(url)`, `on_download_file(files)`,
       `on_update_model_context(update)`, `on_request_pin(reason)`: return nothing when done, False
@@ -232,9 +234,14 @@ class Bridge(CallsTools):
         limits: Limits | None = None,
         offers: Collection[str] | None = None,
         listener: BridgeListener | None = None,
+        handlers: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        self.limits = limits if limits is not None else Limits()
         self._slots: dict[str, Slot] = {}
+        for name, handler in (handlers or {}).items():
+            if not isinstance(getattr(type(self), name, None), Event):
+                raise UsageError(f"A Bridge has no event {name!r}")
+            setattr(self, name, handler)
+        self.limits = limits if limits is not None else Limits()
         self.app_info: Implementation | None = None
         """How the View named itself in `ui/initialize`; None before."""
         self._offers_tools = False

@@ -25,7 +25,7 @@ async def answer_pin_request(
     reason: str | None,
     others: Iterable[View],
     *,
-    handler: Slot,
+    handler: Slot | None,
     trusting: bool,
     max_live_views: int,
 ) -> bool:

@@ -18,11 +18,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -42,11 +41,9 @@ from transom.errors import (
     UsageError,
     ViewClosed,
 )
-from transom.host.asking.approvals import Approvals
+from transom.events import Handler
 from transom.host.asking.grants import Grant, same_tool
 from transom.host.asking.policy import ApprovalRequest
-from transom.host.audit import AuditLog
-from transom.host.limits import Limits
 from transom.host.tools.refresh import LATE, Refresh
 from transom.host.tools.tool_names import SEPARATOR, owned_name
 from transom.host.tools.tool_texts import Provenance, is_untrusted, mark_untrusted, without_our_meta
@@ -58,15 +55,15 @@ from transom.host.views.model_context import ModelContext, read_context
 from transom.host.views.opening_failures import PAGE_FAILED, why_not_opened
 from transom.host.views.renderers import NoPlace, Renderer, TakesScreenshots, turn_of
 from transom.host.views.shown_calls import ShownCalls, ViewOrigin
-from transom.host.views.tasks import TaskServers, owned_task
+from transom.host.views.tasks import owned_task
 from transom.host.views.ui_resource import load_ui_resource
-from transom.host.views.view_context import SharedContext
 from transom.host.views.view_server import ViewServer
+from transom.host.views.view_settings import ViewEnvironment
 from transom.host.views.view_tools import KnownTools, describe_left_out
 from transom.json_values import clean
 from transom.protocol.lifecycle import LifecycleState
 from transom.protocol.messages import ModelContextParams, TaskRequest, ToolOutcome
-from transom.traffic import TrafficListener, observe
+from transom.traffic import observe
 from transom.types import (
     DisabledTool,
     Implementation,
@@ -85,39 +82,43 @@ _TAKES_CALLS = LIVE, BUSY
 _ENDED = ViewState.CLOSED, ViewState.FAILED
 
 
-@dataclass(slots=True)
-class ViewEnvironment:
-    """What a host gives to each of its Views."""
+class ViewListener(Protocol):
+    """Whose Views they are: learns what happens to each."""
 
-    limits: Limits
-    audit: AuditLog
-    approvals: Approvals
-    tasks: TaskServers
-    stale: set[Refresh]
-    pulled: set[Refresh]
-    """Lists with lazy schemas, which are fetched again at each listing."""
-    host_info: Implementation
-    context: SharedContext
-    fresh: bool
-    """Whether each listing for a model lists every View again."""
-    open_timeout: float
-    max_page_bytes: int
-    max_context_bytes: int
-    traffic: TrafficListener | None
-    attach: Callable[[View, Bridge], object]
-    """Connects the events of a View's Bridge to those of the host."""
-    fire: Callable[..., object]
-    """Calls the host's handlers: takes the name of the event, and its arguments."""
-    on_listed: Callable[[View, bool], Mapping[str, str]]
-    """Called with a View that was listed, and whether only a pull caused that. Returns the tools
-    that cannot be shown to a model, with the reasons."""
-    on_problem: Callable[[View, ViewProblem], object]
-    """Called with a problem of a View that the host found."""
-    on_live: Callable[[View], object]
-    """Called with a View that has opened, or answers again."""
-    on_gone: Callable[[View], object]
-    """Called with a View whose tools leave the list until it answers."""
-    on_ended: Callable[[View], object]
+    def bridge_handlers(self, view: View) -> Mapping[str, Handler]:
+        """What handles a View's requests and notifications: see `Bridge(handlers=...)`."""
+        ...
+
+    def view_opened(self, view: View) -> None:
+        """It is live."""
+
+    def view_failed(self, view: View, error: BaseException) -> None:
+        """It could not be opened, and has ended."""
+
+    def view_unresponsive(self, view: View) -> None:
+        """It is busy, gone, or waits because its page failed."""
+
+    def view_responsive(self, view: View) -> None:
+        """It answers again, or is live after a call has stopped waiting for it."""
+
+    def view_listed(self, view: View, pulled: bool) -> Mapping[str, str]:
+        """Its tools were listed; `pulled`: it had not announced a change.
+
+        Returns the tools that cannot be shown to a model, with the reasons.
+        """
+        ...
+
+    def view_changed(self, view: View) -> None:
+        """Its result, pin, or what is left out of its tools is another one."""
+
+    def context_changed(self, view: View) -> None:
+        """It has sent another context for the model."""
+
+    def problem_found(self, view: View, problem: ViewProblem) -> None:
+        """The host itself has found a problem of it."""
+
+    def view_ended(self, view: View) -> None:
+        """It is closed or failed."""
 
 
 class View(CallsTools):
@@ -128,7 +129,7 @@ class View(CallsTools):
         id: str,
         origin: ViewOrigin,
         environment: ViewEnvironment,
-        server: Server,
+        listener: ViewListener,
         renderer: Renderer,
     ) -> None:
         self.id: str = id
@@ -145,8 +146,7 @@ class View(CallsTools):
         self._opened = asyncio.Event()  # or it waits for a place, or has failed
         self.last_used = time.perf_counter()
         self.record = partial(environment.audit.record, server=origin.server, view=id)
-        self._env = environment
-        self._server, self._renderer = server, renderer
+        self._env, self._listener, self._renderer = environment, listener, renderer
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
         self.liveness: Liveness | None = None
@@ -262,7 +262,7 @@ class View(CallsTools):
     def set_pinned_by(self, who: Literal["host", "view"] | None) -> None:
         """Set who pinned it."""
         self.pinned_by = who
-        self._env.fire("on_view_changed", self)
+        self._listener.view_changed(self)
 
     @property
     def grants(self) -> list[Grant]:
@@ -524,12 +524,9 @@ class View(CallsTools):
         self.record("view", "responsive" if state is LIVE else state.value, detail=reason or None)
         if state is LIVE:
             self.tools_changed()
-            self._env.on_live(self)
-            self._env.fire("on_view_responsive", self)
-            return
-        if state is GONE:
-            self._env.on_gone(self)
-        self._env.fire("on_view_unresponsive", self)
+            self._listener.view_responsive(self)
+        else:
+            self._listener.view_unresponsive(self)
 
     def _find_out_if_it_reads(self) -> None:
         if self.liveness is not None:
@@ -543,22 +540,22 @@ class View(CallsTools):
 
     # --- opening and closing -----------------------------------------------------------------
 
-    def begin_opening(self, room: list[View] | Refused) -> None:
+    def begin_opening(self, server: Server, room: list[View] | Refused) -> None:
         """Open it in a task of its own, while the Views that make room for it are closed."""
-        self.opening = asyncio.create_task(self._open(room))
+        self.opening = asyncio.create_task(self._open(server, room))
 
     def give_up(self, reason: str | None = None) -> None:
         """End the waits for its page, which seems not to connect. It opens if it does after all."""
         if self.state is ViewState.OPENING and self.app is None:
             self._wait(reason or PAGE_FAILED)
             self.record("view", "waiting", detail=self._reason)
-            self._env.fire("on_view_unresponsive", self)
+            self._listener.view_unresponsive(self)
 
     def _wait(self, reason: str) -> None:
         self.state, self._reason = ViewState.WAITING, reason
         self._opened.set()
 
-    async def _open(self, room: list[View] | Refused) -> None:
+    async def _open(self, server: Server, room: list[View] | Refused) -> None:
         began, timeout = time.perf_counter(), self._env.open_timeout
         limit = asyncio.timeout(timeout)
         try:
@@ -567,7 +564,7 @@ class View(CallsTools):
             while self.state is ViewState.OPENING:
                 try:
                     async with limit:
-                        await self._show(room)
+                        await self._show(server, room)
                 except NoPlace as missing:
                     await self._wait_for_place(missing)
                     limit = asyncio.timeout(timeout)
@@ -587,14 +584,14 @@ class View(CallsTools):
             if not isinstance(error, Exception) or not str(error):  # it has no useful text
                 failure = self.closed_error()
                 failure.__cause__ = error
-            self._env.fire("on_view_failed", self, failure)
+            self._listener.view_failed(self, failure)
         else:
             self.opening = None
             name = None if (app := self.app) is None else f"{app.name[:100]} {app.version[:100]}"
             self._record_opening("opened", began, name)
-            self._env.fire("on_view_opened", self)
+            self._listener.view_opened(self)
             if self._opened.is_set():  # nobody waited for it any more
-                self._env.fire("on_view_responsive", self)
+                self._listener.view_responsive(self)
         finally:
             self._opened.set()
 
@@ -610,11 +607,11 @@ class View(CallsTools):
         ms = round((time.perf_counter() - began) * 1000, 3)
         self.record("view", outcome, tool=self.origin.tool.name, ms=ms, detail=detail)
 
-    async def _show(self, room: list[View]) -> None:
+    async def _show(self, server: Server, room: list[View]) -> None:
         env, origin = self._env, self.origin
         leaving = [asyncio.ensure_future(other.close()) for other in room]
         resource = await load_ui_resource(
-            self._server,
+            server,
             view_id=self.id,
             server_name=origin.server,
             uri=origin.uri,
@@ -624,16 +621,16 @@ class View(CallsTools):
             await asyncio.wait(leaving)
         channel = observe(await self._renderer.open(resource), "view", self.id, env.traffic)
         try:
-            await self._start(channel)
+            await self._start(server, channel)
         except BaseException:
             with suppress(Exception):
                 await channel.aclose()
             raise
 
-    async def _start(self, channel: Channel) -> None:
+    async def _start(self, server: Server, channel: Channel) -> None:
         env, origin = self._env, self.origin
         view_server = ViewServer(
-            self._server,
+            server,
             name=origin.server,
             view_id=self.id,
             tasks=env.tasks,
@@ -653,11 +650,8 @@ class View(CallsTools):
             limits=env.limits,
             offers=env.approvals.policy.offers,
             listener=self,
+            handlers=self._handlers(),
         )
-        env.attach(self, bridge)
-        if env.max_context_bytes > 0:
-            bridge.on_update_model_context = self._update_context
-        bridge.on_closed = self._ended
         self.liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
         bridge.start()
         await self._calls.start(bridge)
@@ -668,7 +662,12 @@ class View(CallsTools):
             await self._tools.wait_first()
         if bridge.state is LifecycleState.CLOSED:
             raise ConnectionClosed(await bridge.wait_closed())
-        self._env.on_live(self)
+
+    def _handlers(self) -> dict[str, Handler]:
+        found = {**self._listener.bridge_handlers(self), "on_unconnected": self.give_up}
+        if self._env.max_context_bytes > 0:
+            found["on_update_model_context"] = self._update_context
+        return found | {"on_closed": self._ended}
 
     async def opened(self) -> None:
         """Wait until the View is live.
@@ -737,7 +736,7 @@ class View(CallsTools):
             OutOfOrder: it is a result, and not all of the call's input was sent.
         """
         if await self._calls.end(call or self.newest_call, result, cancelled):
-            self._env.fire("on_view_changed", self)
+            self._listener.view_changed(self)
 
     def begin_closing(self, reason: str) -> None:
         """Take no more calls: it is about to be closed."""
@@ -781,7 +780,7 @@ class View(CallsTools):
         self.driver.end_requests()
         self._tools.close()
         self._context = None
-        self._env.on_ended(self)
+        self._listener.view_ended(self)
 
     async def _approve_server_call(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
         await self._env.approvals.check_view_call(self.provenance, tool, arguments)
@@ -825,7 +824,7 @@ class View(CallsTools):
             self._tools.update(listed, may_differ=self._env.fresh or bridge.lazy)
             known = self._tools.by_name.keys() | bridge.disabled.keys()
             self._env.approvals.grants.keep_only(self.id, known)
-            unshown = self._env.on_listed(self, self._tools.pulling)
+            unshown = self._listener.view_listed(self, self._tools.pulling)
             self._report_left_out({**bridge.left_out, **unshown})
 
     def _report_left_out(self, reasons: Mapping[str, str]) -> None:
@@ -833,9 +832,10 @@ class View(CallsTools):
         text = describe_left_out(reasons)
         if text != self._tools.left_out:
             self._tools.left_out = text
-            self._env.fire("on_view_changed", self)
+            self._listener.view_changed(self)
         if text and self._tools.report_once(text):
-            self._env.on_problem(self, ViewProblem("tools", f"Tools are left out: {text}"))
+            problem = ViewProblem("tools", f"Tools are left out: {text}")
+            self._listener.problem_found(self, problem)
 
     def _report(self, error: BaseException) -> None:
         if self._bridge is not None:
@@ -844,4 +844,4 @@ class View(CallsTools):
     def _update_context(self, update: ModelContextParams) -> None:
         self._context = read_context(self.provenance, update, self._env.max_context_bytes)
         self.mark_used()
-        self._env.fire("on_model_context", self)
+        self._listener.context_changed(self)

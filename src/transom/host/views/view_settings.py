@@ -1,21 +1,50 @@
-"""How a server's tools open Views: whether they do, and whether an open View is used again."""
+"""How a server's tools open Views, and what a host gives to each View."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import msgspec
 
 from transom.errors import UsageError
+from transom.host.asking.approvals import Approvals
+from transom.host.audit import AuditLog
+from transom.host.limits import Limits
+from transom.host.tools.refresh import Refresh
+from transom.host.views.tasks import TaskServers
+from transom.host.views.view_context import SharedContext
 from transom.protocol.messages import REUSE
-from transom.types import Tool
+from transom.traffic import TrafficListener
+from transom.types import Implementation, Tool
 
 Opening = Literal["always", "ask", "never"]
 """Whether a call of a tool that links a View opens it, or the user is asked first."""
 
 Reuse = Literal["never", "arguments", "always"]
 """Whether a call uses the tool's View that is open: never, for the same arguments, or always."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewEnvironment:
+    """What a host gives to each of its Views."""
+
+    limits: Limits
+    audit: AuditLog
+    approvals: Approvals
+    tasks: TaskServers
+    stale: set[Refresh]
+    pulled: set[Refresh]
+    """Lists with lazy schemas, which are fetched again at each listing."""
+    host_info: Implementation
+    context: SharedContext
+    fresh: bool
+    """Whether each listing for a model lists every View again."""
+    open_timeout: float
+    max_page_bytes: int
+    max_context_bytes: int
+    traffic: TrafficListener | None
 
 
 class ViewSettings(msgspec.Struct, frozen=True):
