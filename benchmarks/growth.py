@@ -49,7 +49,7 @@ async def _with_views(count: int) -> dict[str, float]:
             ),
             "a listing, so many Views": await _best(host.list_tools, batch=10),
         }
-        host._views._max_live = count + 100  # nothing is closed to make room
+        host._views.max_live = count + 100  # nothing is closed to make room
         found["an opening, so many Views"] = await _best(open_one, batch=5)
         return found
 

@@ -287,7 +287,7 @@ async def memory_per_view(
     async with bench_host(2, make) as warm:
         await warm.list_tools()
     async with bench_host(0, make) as host:
-        host._views._max_live = views + 1  # nothing but Views comes after the start
+        host._views.max_live = views + 1  # nothing but Views comes after the start
         gc.collect()
         tracemalloc.start(8)
         try:

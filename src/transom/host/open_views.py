@@ -1,9 +1,9 @@
-"""The Views of a host: how a call opens one, which are open, and records of closed ones.
+"""The Views of a host: how a call opens one, which are open, what follows from their events.
 
 1. A View opens while the tool's call runs. Whatever goes wrong with it does not change the call.
 2. A call may use a View that is open already, if the settings of its server say so.
 3. When there are too many open Views, one that waits is closed, or else the least
-   recently used one.
+   recently used one. Records of closed Views are stored, to reopen them.
 """
 
 from __future__ import annotations
