@@ -113,6 +113,7 @@ async def test_a_view_is_used_for_every_call_of_its_tool_and_gets_input_and_resu
         ({"most": 1}, {"most": True}, False),
         ({"most": None}, {}, False),
         ({"most": [1, 2]}, {"most": [2, 1]}, False),
+        ({"most": {1: 2}}, {"most": {"1": 2}}, True),
     ],
 )
 async def test_a_view_is_used_for_the_same_arguments(first: Any, second: Any, same: Any):

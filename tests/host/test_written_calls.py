@@ -153,5 +153,29 @@ async def test_a_caller_of_its_own_opens_a_view_and_writes_into_it():
             ("input", {"status": "late"}),
             ("result", "late orders"),
         ]
-        with pytest.raises(OutOfOrder):
+        with pytest.raises(OutOfOrder, match="has the input of that call already"):
             await view.send_partial_input({"status": "l"}, call=call)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+async def test_a_result_is_refused_while_the_input_is_written_and_can_be_sent_after_it(
+    is_open: bool,
+):
+    log = Heard()
+    async with watched(log) as host:
+        view = await host.open_view("orders", "show_orders", {"status": "l"}, partial=True)
+        if is_open:
+            await view.opened()
+        with pytest.raises(OutOfOrder, match="not all of the input"):
+            await view.deliver("too early")
+        await view.send_input({"status": "late"})
+        await view.deliver("late orders")
+        await log.has(("result", "late orders"))
+
+
+async def test_nothing_is_written_for_a_call_that_was_cancelled():
+    async with watched(Heard()) as host:
+        view = await host.open_view("orders", "show_orders", {"status": "l"}, partial=True)
+        await view.deliver(cancelled="the user stopped it")
+        with pytest.raises(OutOfOrder, match="has the end of that call already"):
+            await view.send_partial_input({"status": "la"})

@@ -528,13 +528,14 @@ class OpenViews(Mapping[str, View]):
         reuse = self._servers.view_settings(call.server).reuse_of(call.tool)
         if reuse == "never" or (reuse == "arguments" and not call.complete):
             return None
+        given = _canonical(call.arguments)
         for view in reversed(list(self.values())):
             last = view.newest_call
             if (
                 view.state in USABLE
                 and (last.server, last.uri) == (call.server, call.uri)
                 and last.tool.name == call.tool.name
-                and (reuse == "always" or _encode(last.arguments) == _encode(call.arguments))
+                and (reuse == "always" or _canonical(last.arguments) == given)
             ):
                 return view
         return None
@@ -570,3 +571,8 @@ class OpenViews(Mapping[str, View]):
         except Refused as refusal:
             view.begin_opening(server, refusal)
         return view
+
+
+def _canonical(arguments: Mapping[str, Any]) -> bytes:
+    """Their JSON, which is the same whatever the order of the members."""
+    return _encode(msgspec.json.decode(msgspec.json.encode(arguments)))
