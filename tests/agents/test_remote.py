@@ -9,7 +9,7 @@ import pytest
 
 from tests.agents.scripted import FRAMEWORKS, Call, Framework, Script, hosting
 from tests.host.page import PageRenderer
-from transom import Allow, App, Host
+from transom import Allow, App, Deny, Host
 from transom.channel import memory_pair
 from transom.web.application.remote_host import RemoteHost, SharedHost
 
@@ -103,3 +103,34 @@ async def test_arguments_that_cannot_be_sent_to_the_other_worker_are_a_result(st
         result = await remote.answer("show_orders", arguments, call_id="1")
         assert result.is_error
         assert "cannot be written as JSON" in result.text
+
+
+async def test_names_and_ids_with_half_a_character_reach_the_other_worker():
+    half = "\ud83d"
+    call = ("shop-1__cancel_order", {"order": "A-2"})
+    async with hosting() as host, elsewhere(host) as remote:
+        assert await remote.approval_needed(f"show{half}", {}, call_id=half) is None
+        remote.stream_arguments("show_orders", half, call_id=half)
+        missing = await remote.answer(f"show{half}")
+        assert missing.is_error
+        assert missing.text.endswith("not found")
+        await remote.answer("show_orders", call_id=half)
+        assert await remote.approval_needed(*call, call_id=half) is not None
+        await remote.decide(half, Deny(half))
+        assert await remote.approval_needed(*call, call_id=half) is not None
+        await remote.decide(half, Allow())
+        assert (await remote.answer(*call, call_id=half)).text == "Cancelled A-2"
+
+
+@pytest.mark.parametrize("nonsense", [False, "yes", Allow])
+async def test_what_is_no_decision_allows_nothing_on_the_other_worker(nonsense: Any):
+    call = ("shop-1__cancel_order", {"order": "A-2"})
+    async with hosting() as host, elsewhere(host) as remote:
+        await remote.answer("show_orders")
+        assert await remote.approval_needed(*call, call_id="1") is not None
+        await remote.decide("1", nonsense)
+        refused = await remote.answer(*call, call_id="1")
+        assert refused.is_error
+        denied, again = await host.audit.read(event="approval")
+        assert (denied.outcome, again.outcome) == ("denied", "denied")
+        assert "has to be Allow, AllowAlways or Deny" in (denied.detail or "")

@@ -102,9 +102,17 @@ class _Decided(msgspec.Struct):
 
     @property
     def decision(self) -> Decision:
-        if self.kind == "Deny":
-            return Deny() if self.reason is None else Deny(self.reason)
-        return AllowAlways() if self.kind == "AllowAlways" else Allow()
+        match self.kind:
+            case "Allow":
+                return Allow()
+            case "AllowAlways":
+                return AllowAlways()
+            case "Deny" if self.reason is not None:
+                return Deny(self.reason)
+            case "Deny":
+                return Deny()
+            case _:
+                return Deny(f"The answer was {self.kind}; it has to be Allow, AllowAlways or Deny")
 
 
 class _TaskCall(msgspec.Struct):
