@@ -20,7 +20,16 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeGuard
 
 from docstrings import code, prose
-from source import assignments, class_body, definition, public_names, signature, statement, tree
+from source import (
+    MADE_BY_US,
+    assignments,
+    class_body,
+    definition,
+    public_names,
+    signature,
+    statement,
+    tree,
+)
 
 from transom.cli.options import COMMANDS
 from transom.events import Event
@@ -57,11 +66,12 @@ PARTS = [
             "transom.host": [
                 *("View", "ViewState", "ViewOrigin", "ModelContext", "ToolHost", "ToolList"),
                 "HostCallOptions",
-                *("HostRecords", "ViewRecord", "ShownCall"),
+                *("HostRecords", "ViewRecord", "ShownCall", "Provenance"),
             ],
             "transom ": ["Bridge", "Policy", "Allow", "AllowAlways", "Deny"],
             "transom.host ": [
                 *("ApprovalRequest", "Approve", "Decision", "Grant", "Grantee", "GivenGrant"),
+                "ask_in_terminal",
                 "ElicitRequest",
                 "ElicitField",
                 "FieldFormat",
@@ -76,8 +86,9 @@ PARTS = [
             "transom  ": ["Limits", "InProcessRenderer"],
             "transom.host  ": [
                 *("Renderer", "AttachesToHost", "TakesScreenshots", "DrivesViews"),
-                *("MakeApp", "UIResource"),
-                *("AuditLog", "AuditEvent", "AuditKind", "AuditFilter", "Redact", "Sink"),
+                *("NoPlace", "MakeApp", "UIResource"),
+                *("AuditLog", "AuditEvent", "AuditKind", "AuditDetails", "AuditFilter", "Redact"),
+                "Sink",
                 "read_audit",
             ],
         },
@@ -128,6 +139,16 @@ PARTS = [
         "What tests use beside the fixture `views`. The guide is [Tests of Views](testing.md).",
         {"transom.testing": ALL},
     ),
+    Part(
+        "Conformance",
+        "How much of the specification a host does. The guide is [Conformance](conformance.md).",
+        {"transom.conform": ALL},
+    ),
+    Part(
+        "Handlers",
+        "What a handler such as `host.on_message` is assigned to, or added to as a decorator.",
+        {"transom.events": ALL},
+    ),
     Part("Channels", "The pipes between a View and its host.", {"transom.channel": ALL}),
     Part("Errors", "", {"transom.errors": ALL}),
     Part(
@@ -153,59 +174,30 @@ _OF_A_SEAT = {
 }
 SKIPPED = {
     "App": {"report"},
-    "AuditLog": {"call", "record"},
+    "ConformServer": {"done", "probes", "reported", "until"},
     "Bus": {"release", "write"},
-    "Bridge": {"call", "report", "request_task"},
-    "Host": {"call", "request_task"},
-    "HttpGateway": {"clients", "principals"},
+    "Bridge": {"report", "request_task"},
+    "Host": {"request_task"},
     "OpenedView": {"described_tools", "notify_changed", "on_message", "settle", "unexpected"},
-    "Options": {"observer"},
-    "Policy": {"allows", "allows_driving", "decide", "settle", "trusts_everything"},
-    "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
-    "Stage": {
-        *("access", "allows_origin", "ask", "connect_page", "free_label", "gone", "has_link"),
-        *("has_page", "host_of", "join", "mount", "mounted", "open_link", "page_lost"),
-        *("page_origin", "remove", "remove_all_of", "save_file", "send", "set_marks", "set_mode"),
-        *("set_name", "set_trouble"),
-        *("wait_for_page", "wait_for_room", "wait_while_leaving"),
-    },
+    "Policy": {"trusts_everything"},
+    "RegisteredTool": {"definition", "field", "lazy"},
     **dict.fromkeys(("BrowserRenderer", "HeadlessRenderer", "HeadlessSeat", "Seat"), _OF_A_SEAT),
     "Sandbox": {"has_host", "label", "template_for"},
-    "Sandboxes": {"add", "find", "remove"},
     "View": {
-        *("begin_closing", "begin_opening", "call", "closed_error", "last_used", "mark_used"),
-        *("counts", "driver", "liveness", "provenance", "record", "refreshed", "restarted"),
+        *("begin_closing", "begin_opening", "closed_error", "last_used", "mark_used"),
+        *("counts", "record", "refreshed", "restarted"),
         "tools_changed",
     },
-    "Rule": {"check", "findings"},
     "Progress": {"id", "params", "relayed"},
-    "ServerConnection": {"introduced", "send_request"},
+    "ServerConnection": {"introduced"},
     "ViewServer": {
         *("announces", "check_allowed", "close", "forward", "serves", "set_ready", "start"),
     },
-    "ViewResource": {"html"},
     "ViewsFixture": {"report", "run_test"},
-    "RemoteHost": {"aclose", "call", "close_user", "connect", "request_task"},
-    "ToolHost": {"call", "request_task"},
+    "RemoteHost": {"aclose", "close_user", "connect", "request_task"},
+    "ToolHost": {"request_task"},
 }
 """What parts of Transom use of each other, and nobody else should."""
-
-MADE_BY_US = {
-    "CallContext",
-    "HeadlessSeat",
-    "HttpGateway",
-    "OpenedView",
-    "RegisteredTool",
-    "RemoteHost",
-    "Sandboxes",
-    "Seat",
-    "ToolList",
-    "View",
-    "ViewResource",
-    "ViewServer",
-    "ViewsFixture",
-}
-"""Classes whose instances come from Transom: how to make one is nobody's business."""
 
 
 # --- names to Markdown ---------------------------------------------------------------------------

@@ -14,9 +14,9 @@ from tests.browser.hosting import chromium
 from tests.conform.own_hosts import LEGS, differences
 from tests.conform.test_view import make_view
 from transom.cli import parse_target
+from transom.conform.measuring import measure_app, measure_view, view_of_server
 from transom.conform.report import ConformReport
 from transom.conform.requirements import Subject, requirements
-from transom.conform.views import measure_app, measure_view, view_of_server
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
 OFFICIAL = PAGE.parents[1] / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"

@@ -11,6 +11,24 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
+MADE_BY_US = {
+    "CallContext",
+    "HeadlessSeat",
+    "HttpGateway",
+    "OpenedView",
+    "RegisteredTool",
+    "RemoteHost",
+    "Seat",
+    "SentRequest",
+    "ToolCache",
+    "ToolList",
+    "View",
+    "ViewResource",
+    "ViewServer",
+    "ViewsFixture",
+}
+"""Classes whose instances come from Transom: how to make one is nobody's business."""
+
 
 @cache
 def tree(module: str) -> ast.Module:

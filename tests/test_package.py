@@ -13,9 +13,12 @@ from types import ModuleType
 import pytest
 
 import transom
+import transom.conform
 import transom.connections
+import transom.drive
 import transom.gateway
 import transom.host
+import transom.testing
 import transom.view
 import transom.web
 
@@ -100,7 +103,8 @@ def test_public_names_are_listed_before_they_are_loaded():
 
 LAZY = [
     transom,
-    *(transom.connections, transom.gateway, transom.host, transom.view, transom.web),
+    *(transom.conform, transom.connections, transom.drive, transom.gateway, transom.host),
+    *(transom.testing, transom.view, transom.web),
 ]
 
 

@@ -7,8 +7,7 @@ from transom.host.views.renderers import Renderer
 
 
 # region measure
-from transom.conform.driving import DrivenTransomHost, measure
-from transom.conform.server import ConformServer
+from transom.conform import ConformServer, DrivenTransomHost, measure
 
 
 async def failed_requirements(renderer: Renderer) -> list[str]:

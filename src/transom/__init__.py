@@ -1,8 +1,8 @@
 """MCP Apps for Python: Views that offer tools, and hosts that call them.
 
-Here are the names that most programs need; the others are in the packages below. Each is loaded
-on first use, so that ``import transom`` is quick and a View never loads what only a host needs (it
-may run in a browser, where `mcp` and the web packages do not exist).
+Here are the names that most programs need; docs/api.md says which modules have the others. Each is
+loaded on first use, so that ``import transom`` is quick and a View never loads what only a host
+needs (it may run in a browser, where `mcp` and the web packages do not exist).
 """
 
 from transom.lazy import load_on_use

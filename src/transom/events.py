@@ -17,7 +17,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Generic, Self, TypeGuard, TypeVar, cast, overload
 
+__all__ = ["Event", "Handler", "Slot"]
+
 Handler = Callable[..., Any]
+"""A function that is called with what an event says, or with as much of that as it takes."""
 F = TypeVar("F", bound=Handler)
 Owner = TypeVar("Owner")
 

@@ -196,7 +196,7 @@ class SentRequest(asyncio.Future[Raw]):
 
     def __init__(
         self,
-        id: RequestId,
+        id: int | str,
         method: str,
         on_cancel: Callable[[SentRequest, str], object],
         loop: asyncio.AbstractEventLoop,

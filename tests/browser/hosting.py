@@ -224,7 +224,7 @@ class Cut:
     @classmethod
     def of(cls, renderer: BrowserRenderer) -> Self:
         """In front of a renderer's Stage, which knows of it."""
-        return cls(renderer.stage)
+        return cls(renderer._stage)
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)

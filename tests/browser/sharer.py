@@ -40,7 +40,7 @@ async def main() -> None:
     renderer = BrowserRenderer(share=True, open_page=open_page)
     async with hosted(renderer, VIEW) as host:
         host.on_view_closed(lambda view: say(closed=view.id))
-        say(ready=renderer.stage.origin)
+        say(ready=renderer._stage.origin)
         loop = asyncio.get_running_loop()
         while word := (await loop.run_in_executor(None, sys.stdin.readline)).strip():
             try:

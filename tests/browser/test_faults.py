@@ -165,7 +165,7 @@ async def test_a_second_page_takes_the_views_over_and_the_first_says_so(browser:
 async def impatient(user: User) -> AsyncIterator[Host]:
     """A Host that waits only a moment for a page that said goodbye."""
     renderer = user.renderer()
-    renderer.stage.grace = 0.5
+    renderer._stage.grace = 0.5
     async with hosted(renderer, WORK) as host:
         yield host
 
@@ -206,7 +206,7 @@ async def test_a_browser_that_is_killed_closes_its_views_and_the_next_call_opens
 ) -> None:
     async with chromium(tmp_path) as browser, browser.user() as user:
         renderer = user.renderer()
-        renderer.stage.grace = 1  # such a browser says no goodbye: it might come back
+        renderer._stage.grace = 1  # such a browser says no goodbye: it might come back
         async with hosted(renderer, WORK) as host:
             told = Told(host)
             view = await show(host)
@@ -454,7 +454,7 @@ async def test_many_megabytes_to_a_slow_page_arrive_once_and_never_pile_up(
         async with hosted(renderer, SLOW) as host:
             view = await show(host)
             data = "x" * 500_000
-            link = renderer.stage._link
+            link = renderer._stage._link
             assert link is not None
             most = 0
 

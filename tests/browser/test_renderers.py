@@ -364,13 +364,13 @@ async def test_a_view_whose_process_dies_is_survived() -> None:
 @pytest.mark.nightly
 async def test_a_browser_that_hangs_is_given_up_and_killed() -> None:
     async with headless() as (renderer, host):
-        renderer.stage.patience = 0.5
+        renderer._stage.patience = 0.5
         view = await show(host)
         mark = browser_of(renderer)
         signal_all(processes(mark), signal.SIGSTOP)
         with pytest.raises(ViewClosed, match="the page read nothing for 0.5 s"):
             await view.call_tool("count")
-        renderer.stage.patience = 30
+        renderer._stage.patience = 30
         await check_that_it_is_survived(host, view.id, "read nothing")
         await until_gone(mark)
 

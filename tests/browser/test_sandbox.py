@@ -275,10 +275,10 @@ async def test_a_view_sees_neither_the_stage_nor_another_view(shown: Shown) -> N
             assert seen[secret] == "SecurityError"
         assert seen["frames"] == ""  # those of other Views are not among the page's
         assert seen["cookie"] == ""
-        assert shown.renderer.stage.token not in json.dumps(seen)
+        assert shown.renderer._stage.token not in json.dumps(seen)
         ours, theirs = await call(one, "origin"), await call(two, "origin")
         assert ours.startswith("http://one-")
-        assert len({ours, theirs, shown.renderer.stage.origin}) == 3
+        assert len({ours, theirs, shown.renderer._stage.origin}) == 3
         assert await call(one, "remember", value="secret of one") == "kept"
         assert await call(two, "recall") == "nothing"
     async with shown.view(page("one", LOOK)) as again:
@@ -342,7 +342,7 @@ async def test_eval_is_for_compat_only(shown: Shown) -> None:
     script = "tools.run = () => { try { return eval('1 + 1'); } catch (e) { return e.name; } };"
     async with shown.view(page("eval", script)) as bridge:
         said = await call(bridge, "run")
-    assert said == ("2" if shown.renderer.stage.csp_mode == "compat" else "EvalError")
+    assert said == ("2" if shown.renderer._stage.csp_mode == "compat" else "EvalError")
 
 
 async def test_permissions_reach_the_inner_frame_and_others_do_not(shown: Shown) -> None:

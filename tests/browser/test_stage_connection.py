@@ -39,7 +39,7 @@ async def test_a_lost_connection_dims_the_views_under_a_banner_until_it_is_back(
     async with lost_and_found(browser) as (user, renderer, cut, host):
         view = await show(host)
         for mode in ("inline", "fullscreen"):
-            renderer.stage.set_mode(renderer.stage.views[0], mode)
+            renderer._stage.set_mode(renderer._stage.views[0], mode)
             await user.page.locator(f"transom-view[data-mode={mode}]").wait_for()
             cut.cut()
             banner = user.page.get_by_role("alert")
@@ -97,7 +97,7 @@ async def test_the_address_alone_opens_the_page_in_another_tab_when_the_user_say
         view = await show(host)
         assert await text_of(view.call_tool("count")) == "1"
         before, told = user.page, Told(host)
-        await user.open_page(host.renderer.stage.page_origin)
+        await user.open_page(host.renderer._stage.page_origin)
         await user.page.get_by_text("Everything is shown in another tab").wait_for()
         assert view.state == "live"
         await user.page.get_by_role("button", name="Show it here").click()
@@ -117,7 +117,7 @@ async def test_the_address_alone_is_worth_nothing_in_another_browser(browser: Ch
         hosted(user.renderer(), VIEW) as host,
     ):
         await show(host)
-        await other.open_page(host.renderer.stage.page_origin)
+        await other.open_page(host.renderer._stage.page_origin)
         await other.page.get_by_text("This address is not valid any more").wait_for()
         assert await other.page.get_by_role("button").count() == 0
 

@@ -117,7 +117,7 @@ async def asking(browser: Chromium) -> AsyncIterator[Asking]:
         await user.context.clock.install(time=LONG_AGO)
         await renderer.show_page()
         await user.page.clock.pause_at(60_000)
-        made = Asking(user, renderer.stage)
+        made = Asking(user, renderer._stage)
         yield made
         await made.withdraw_all()
 

@@ -119,7 +119,7 @@ async def test_whose_a_view_is_is_seen_in_every_mode_whatever_it_calls_itself(
         caption = user.page.locator("transom-view .caption")
         await caption.get_by_text("Bank' from bank '").wait_for()
         for mode in ("inline", "fullscreen", "pip"):
-            renderer.stage.set_mode(renderer.stage.views[0], mode)
+            renderer._stage.set_mode(renderer._stage.views[0], mode)
             await user.page.locator(f"transom-view[data-mode={mode}]").wait_for()
             whose = caption.locator(".whose")
             assert await whose.inner_text() == "from tests for a client with a long name", mode
@@ -152,8 +152,8 @@ async def test_a_press_for_one_view_does_not_reach_another_that_has_just_moved_t
     async with browser.user() as user, user.renderer() as renderer:
         await user.context.clock.install(time=0)
         await renderer.show_page()
-        hostile = renderer.stage.mount(page("hostile-1", GROW))
-        renderer.stage.mount(page("good-1"))
+        hostile = renderer._stage.mount(page("hostile-1", GROW))
+        renderer._stage.mount(page("good-1"))
         await user.page.locator("#view-hostile-1 iframe[style*='300px']").wait_for()
         await user.in_view("good-1").locator("body").wait_for()
         await user.page.clock.pause_at(60_000)
@@ -171,12 +171,12 @@ async def test_a_press_for_one_view_does_not_reach_another_that_has_just_moved_t
             assert (await there("hostile-1"), await there("good-1")) == ("IFRAME", "DIV")
             await user.page.clock.run_for(500)
             assert (await there("hostile-1"), await there("good-1")) == ("IFRAME", "IFRAME")
-        renderer.stage.set_mode("hostile-1", "pip")
+        renderer._stage.set_mode("hostile-1", "pip")
         await user.page.locator("#view-hostile-1[data-mode=pip]").wait_for()
         assert await there("good-1") == "DIV"
         await user.page.clock.run_for(500)
         assert await there("good-1") == "IFRAME"
-        renderer.stage.set_mode("hostile-1", "inline")
+        renderer._stage.set_mode("hostile-1", "inline")
         await user.page.locator("#view-hostile-1[data-mode=inline]").wait_for()
         await user.page.clock.run_for(500)
         await hostile.aclose()
@@ -207,7 +207,7 @@ async def test_a_view_that_a_busy_browser_takes_long_to_load_is_shown(browser: C
         await user.context.clock.install()
         await user.context.route("**/transom-view?*", load)
         opening = asyncio.create_task(host.call_tool("show"))
-        await renderer.stage.wait_for_page()
+        await renderer._stage.wait_for_page()
         await user.page.locator("[id=view-tests-1]").wait_for()
         await user.page.clock.run_for(40_000)
         loading.set()
@@ -221,7 +221,7 @@ async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_
         await user.context.clock.install()
         await user.context.route("**/transom-view?*", lambda route: route.abort())
         opening = asyncio.create_task(host.call_tool("show"))
-        await renderer.stage.wait_for_page()
+        await renderer._stage.wait_for_page()
         await user.page.locator("[id=view-tests-1]").wait_for()
         await user.page.clock.run_for(12_000)
         await expect(failure(user, "tests-1")).to_contain_text("did not load in the browser.")
@@ -256,7 +256,7 @@ async def test_a_sandbox_that_cannot_be_had_for_a_moment_is_loaded_again(
     async with browser.user() as user, hosted(renderer := user.renderer(), COUNT) as host:
         await user.context.route("**/transom-view?*", serve)
         opening = asyncio.create_task(host.call_tool("show"))
-        await renderer.stage.wait_for_page()
+        await renderer._stage.wait_for_page()
         frame = user.page.locator("#view-tests-1 iframe")
         await expect(frame).to_have_css("visibility", "hidden")  # not the browser's error page
         back.set()
@@ -441,7 +441,7 @@ async def test_a_page_that_handles_its_errors_itself_is_waited_for(
 async def test_a_view_that_the_user_closes_while_it_opens_leaves_no_card(browser: Chromium) -> None:
     async with browser.user() as user, hosted(renderer := user.renderer(), SILENT) as host:
         opening = asyncio.create_task(host.call_tool("show"))
-        await renderer.stage.wait_for_page()
+        await renderer._stage.wait_for_page()
         await user.page.get_by_role("button", name="Close: tests-1").click()
         assert (await opening).meta["transom/view"]["error"] == "the user closed it"
         await user.page.get_by_text("Nothing is open").wait_for()
@@ -477,7 +477,7 @@ async def test_the_view_that_asks_is_first_and_failed_ones_are_last_and_all_can_
     async with browser.user() as user, hosted(renderer := user.renderer(), OFFERING) as host:
         for _ in range(3):
             await show(host)
-        stage = renderer.stage
+        stage = renderer._stage
         await stage.mounted("tests-2").channel.aclose()
 
         async def order() -> list[str]:
@@ -547,7 +547,7 @@ async def test_the_user_is_asked_and_the_page_takes_another_call_and_has_it_afte
         await host.add_server("log", MCPServer("log", extensions=[views]), open_views="ask")
         told = Told(host)
         first = asyncio.ensure_future(host.call_tool("show", {"status": "one"}))
-        await renderer.stage.wait_for_page()
+        await renderer._stage.wait_for_page()
         asked = user.page.locator("#questions")
         await asked.get_by_text("Let show open a View?").wait_for()
         for words in ("A new View from log", "The server says what it does", "Show what there is."):

@@ -274,7 +274,7 @@ async def test_views_of_one_resource_share_an_origin_only_while_they_have_the_sa
             "four-1": {"permissions": {"camera": {}}},
         }
         for view_id, given in rights.items():
-            renderer.stage.mount(page(view_id, **given), label="shared")
+            renderer._stage.mount(page(view_id, **given), label="shared")
             await user.in_view(view_id).locator("h1").wait_for()
         found = [
             await user.run_in_view(view_id, "location.ancestorOrigins[0]") for view_id in rights
@@ -283,7 +283,7 @@ async def test_views_of_one_resource_share_an_origin_only_while_they_have_the_sa
         assert found[0].startswith("http://shared.localhost:")
         assert len(set(found)) == 3
         # What those that share an origin may load is what each of them may.
-        mounted = [renderer.stage.mounted(view_id) for view_id in rights]
+        mounted = [renderer._stage.mounted(view_id) for view_id in rights]
         policies = [each.csp.partition("; report-uri")[0] for each in mounted if each is not None]
         assert policies[0] == policies[1] == policies[3] != policies[2]
 
@@ -318,8 +318,8 @@ async def test_what_was_cleared_is_gone_from_the_browser_too(
         assert await told.get() == before
         await user.page.locator("body > iframe").wait_for(state="detached")
         # The origin of before, as it would be if it were used again.
-        channel = renderer.stage.mount(
-            (mounted := renderer.stage.mounted(view.id)).resource,
+        channel = renderer._stage.mount(
+            (mounted := renderer._stage.mounted(view.id)).resource,
             key="again",
             label=before.split("//")[1].split(".")[0],
         )

@@ -35,7 +35,7 @@ from transom.check import Calling, Options, check
 from transom.check.facts import Facts, ViewObservation, Visit
 from transom.check.rule import selected
 from transom.check.rules import RULES
-from transom.check.runner import Conversation, NothingToCheck, collect
+from transom.check.runner import Conversation, NothingToCheck, ObservingOptions, collect
 from transom.connections.targets import way_to
 from transom.errors import UsageError
 from transom.serving import listen
@@ -481,7 +481,7 @@ async def test_views_are_rendered_when_there_is_someone_to_do_it():
     async def observe(seen: Facts) -> list[ViewObservation]:
         return [ViewObservation(page.uri, 3, initialized=False) for page in seen.resources]
 
-    report = await check("orders", Server().connect, options=Options(observer=observe))
+    report = await check("orders", Server().connect, options=ObservingOptions(observer=observe))
 
     assert "V2" in report.checked
     (finding,) = report.findings

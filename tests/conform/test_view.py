@@ -12,15 +12,15 @@ from tests.idle_clock import run_at_once
 from transom import App
 from transom.background import ignore
 from transom.cli.main import run
-from transom.conform.report import ConformReport
-from transom.conform.requirements import requirements
-from transom.conform.views import (
+from transom.conform.measuring import (
     ViewSource,
     measure_app,
     measure_in,
     measure_view,
     view_of_page,
 )
+from transom.conform.report import ConformReport
+from transom.conform.requirements import requirements
 from transom.host.views.renderers import InProcessRenderer
 from transom.host.views.ui_resource import UIResource
 

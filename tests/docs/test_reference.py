@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,8 +12,14 @@ from runpy import run_path
 from typing import TypeVar
 
 import pytest
-from _pytest.mark.structures import ParameterSet
-from scripts.source import public_names, tree
+from scripts.source import (
+    MADE_BY_US,
+    class_body,
+    definition,
+    public_names,
+    statement,
+    tree,
+)
 
 import transom
 from transom.cli.options import COMMANDS
@@ -21,8 +28,16 @@ from transom.events import Event
 ROOT = Path(__file__).parents[2]
 API = (ROOT / "docs" / "api.md").read_text()
 CLI = (ROOT / "docs" / "cli.md").read_text()
-MODULES = ("channel", "check", "errors", "gateway", "server", "types", "web")
+MODULES = (
+    *("bus", "channel", "check", "conform", "connections", "drive", "errors", "events", "gateway"),
+    *("host", "server", "testing", "traffic", "types", "view", "web"),
+)
 PLACES = ["transom", *(f"transom.{name}" for name in MODULES)]
+FRAMEWORKS = ("langchain", "openai_agents", "pydantic_ai")  # to be imported, which is slow
+ALL_PLACES = [
+    *PLACES,
+    *(pytest.param(f"transom.agents.{name}", marks=pytest.mark.load) for name in FRAMEWORKS),
+]
 HEADINGS = set(re.findall(r"^#{3,4} `([\w.]+)`$", API, re.MULTILINE))
 
 
@@ -74,33 +89,134 @@ def home_of(name: str, module: str) -> str:
     return module if hasattr(import_module(module), name) else ""
 
 
-ENTRIES = re.findall(r"^### `(\w+)`$(.*?)(?=^#{2,3} |\Z)", API, re.MULTILINE | re.DOTALL)
+Named = tuple[str, str]
+"""A name, and the module that defines it."""
+TYPING = ("types", "typing", "collections.abc")  # whose objects aliases are
 
 
-def entry(name: str, text: str) -> ParameterSet:
-    framework = "\nfrom transom.agents." in text  # to be imported, which is the slow part
-    return pytest.param(name, text, id=name, marks=pytest.mark.load if framework else ())
+def defined(module: str, name: str) -> Named | None:
+    """What `module` calls `name`, if that is a class or an alias of Transom."""
+    home = home_of(name, module)
+    if not home.startswith("transom"):
+        return None
+    while name in imported(module):
+        module, name = imported(module)[name]
+    value = getattr(import_module(home), name)
+    ours = isinstance(value, type) and value.__module__.startswith("transom")
+    is_type = ours or type(value).__module__ in TYPING
+    return (name, home) if is_type and not isinstance(value, TypeVar) else None
 
 
-@pytest.mark.parametrize(("name", "text"), [entry(*each) for each in ENTRIES])
-def test_every_type_in_it_can_be_imported_from_a_public_place(name: str, text: str) -> None:
-    place = re.search(rf"^from ([\w.]+) import {name}$", text, re.MULTILINE)
-    assert place is not None
-    shown = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    shown += re.findall(r"^\| `\w+` \| `([^`]+)` \|", text, re.MULTILINE)  # fields, attributes
-    used = {word for part in shown for word in re.findall(r"(?<![\w.\"'])[A-Z]\w+", part)}
-    value = getattr(import_module(place[1]), name)
-    homes = [each.__module__ for each in getattr(value, "__mro__", ())] or [
-        getattr(value, "__module__", "") if inspect.isfunction(value) else home_of(name, place[1])
-    ]
-    ours = [home for home in homes if home.startswith("transom")]
-    internal = {
-        word
-        for word in used - HEADINGS
-        if any(home_of(word, home).startswith("transom") for home in ours)
-        and not any(isinstance(vars(sys.modules[home]).get(word), TypeVar) for home in ours)
+def types_in(hint: ast.AST, module: str) -> Iterator[Named]:
+    """The classes and aliases of Transom in a type hint."""
+    for node in ast.walk(hint):
+        match node:
+            case ast.Constant(value=str(text)) if text.isidentifier():
+                found = defined(module, text)
+            case ast.Name(id=name):
+                found = defined(module, name)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in imported(module):
+                found = defined(".".join(imported(module)[name]), attribute)
+            case _:
+                continue
+        if found is None:
+            continue
+        alias = not isinstance(getattr(import_module(found[1]), found[0]), type)
+        if alias and found[0].startswith("_"):
+            yield from types_in(_value(*found), found[1])
+        else:
+            yield found
+
+
+def _value(alias: str, module: str) -> ast.AST:
+    """What an alias stands for."""
+    match statement(module, alias)[0]:
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            return value
+        case other:
+            return other
+
+
+def hints_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
+    """The types of its arguments and of what it returns."""
+    for each in ast.walk(function.args):
+        if isinstance(each, ast.arg) and each.annotation is not None:
+            yield each.annotation
+    if function.returns is not None:
+        yield function.returns
+
+
+def hints_of_attributes(made: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
+    """The types of the public attributes that `__init__` sets."""
+    given = {each.arg: each.annotation for each in ast.walk(made.args) if isinstance(each, ast.arg)}
+    for node in ast.walk(made):
+        match node:
+            case ast.AnnAssign(target=ast.Attribute(ast.Name("self"), attr=name), annotation=hint):
+                pass
+            case ast.Assign([ast.Attribute(ast.Name("self"), attr=name)], ast.Name(id=argument)):
+                hint = given.get(argument)
+            case ast.Assign([ast.Attribute(ast.Name("self"), attr=name)], ast.Call(func=hint)):
+                pass
+            case _:
+                continue
+        made_by_function = isinstance(hint, ast.Name) and not hint.id.lstrip("_")[:1].isupper()
+        if hint is not None and not name.startswith("_") and not made_by_function:
+            yield hint
+
+
+def public_hints(cls: type) -> Iterator[tuple[str, ast.expr, str]]:
+    """The types that its users meet: of fields, attributes, properties and methods."""
+    seen: set[str] = set()
+    for home in cls.__mro__:
+        if not home.__module__.startswith("transom"):
+            continue
+        for node in class_body(home):
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    hints = list(hints_of(node))
+                    if name == "__init__":
+                        made = cls.__name__ not in MADE_BY_US and name not in seen
+                        hints = [*(hints if made else ()), *hints_of_attributes(node)]
+                case ast.AnnAssign(target=ast.Name(id=name), annotation=hint):
+                    hints = [hint]
+                case ast.Assign([ast.Name(id=name)], ast.Call(func=ast.Subscript(slice=hint))):
+                    hints = [hint]  # an `Event`, or a field of a `RegisteredTool`
+                case _:
+                    continue
+            private = name.startswith("_") and not name.endswith("__")
+            if not private and (name not in seen or name == "__init__"):
+                yield from ((name, hint, home.__module__) for hint in hints)
+            seen.add(name)
+
+
+@cache
+def public_types() -> set[Named]:
+    """Everything that can be imported from a public place."""
+    return {
+        defined(place, name) or (name, place)
+        for place in PLACES
+        for name in public_names(import_module(place))
     }
-    assert internal == set()
+
+
+@pytest.mark.parametrize("place", ALL_PLACES)
+def test_every_type_that_users_meet_can_be_imported_from_a_public_place(place: str) -> None:
+    module = import_module(place)
+    met: set[tuple[str, Named]] = set()
+    for name in public_names(module):
+        value = getattr(module, name)
+        if isinstance(value, type) and value.__module__.startswith("transom"):
+            for member, hint, home in public_hints(value):
+                met |= {(f"{name}.{member}", each) for each in types_in(hint, home)}
+        elif inspect.isfunction(value):
+            node = definition(tree(value.__module__).body, value.__name__)
+            assert node is not None
+            for hint in hints_of(node):
+                met |= {(name, each) for each in types_in(hint, value.__module__)}
+        else:
+            alias, home = defined(place, name) or (name, place)
+            met |= {(name, each) for each in types_in(_value(alias, home), home)}
+    assert [(where, *each) for where, each in sorted(met) if each not in public_types()] == []
 
 
 def test_everything_in_it_is_explained() -> None:

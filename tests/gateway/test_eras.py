@@ -238,7 +238,7 @@ async def test_over_http_an_older_server_serves_newer_clients_without_sessions()
         asked = asyncio.ensure_future(post(http, url, "tools/call", again))
         assert (await finish(one))["result"] == ACCEPTED
         assert (await asked).json()["result"]["content"] == [text("done")]
-        assert not served.clients
+        assert not served._clients
 
 
 # --- an older client before a 2026-07-28 server ----------------------------------------------

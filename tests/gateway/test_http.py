@@ -92,8 +92,8 @@ async def names_of(one: mcp.Client) -> list[str]:
 
 async def gone(served: HttpGateway) -> None:
     """Wait until every session has ended."""
-    while served.clients:
-        await asyncio.wait([each.task for each in served.clients.values()])
+    while served._clients:
+        await asyncio.wait([each.task for each in served._clients.values()])
 
 
 async def nothing_open(session: HttpSession) -> None:
@@ -114,7 +114,7 @@ async def test_a_client_has_a_session_only_if_its_version_has(
     async with gateway(in_memory(chatty())) as (url, served), client(url, mode=mode) as one:
         assert text_of(await one.call_tool("count", {"to": 2})) == "counted to 2"
         assert one.protocol_version == version
-        assert (len(served.clients), len(served.principals)) == (sessions, 1 - sessions)
+        assert (len(served._clients), len(served._principals)) == (sessions, 1 - sessions)
 
 
 async def test_no_client_gets_the_token_of_the_page_that_shows_the_views_of_others(
@@ -151,7 +151,7 @@ async def test_a_body_that_does_not_come_is_refused(
         writer.write(head.encode() + b"Content-Length: 100\r\n\r\n" + whole)
         assert b" 408 " in await reader.readline()
         writer.close()
-        assert not served.clients
+        assert not served._clients
 
 
 async def test_a_fastmcp_client_calls_a_tool_of_the_server() -> None:
@@ -258,7 +258,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server_and_its_stream_ends()
         with pytest.raises(asyncio.CancelledError):
             await calling
         assert text_of(await one.call_tool("count", {"to": 1})) == "counted to 1"
-        (session,) = served.clients.values()
+        (session,) = served._clients.values()
         assert not session._in_flight
 
 
@@ -320,7 +320,7 @@ async def test_a_server_says_that_its_tools_changed() -> None:
 async def test_news_wait_for_a_client_that_has_no_stream_open() -> None:
     news = b'{"jsonrpc":"2.0","method":"notifications/news","params":{"number":%d}}'
     async with gateway(in_memory(chatty())) as (url, served), by_hand(url) as (http, headers):
-        (session,) = served.clients.values()
+        (session,) = served._clients.values()
         await nothing_open(session)
         await session.send(news % 1)
         await session.send(news % 2)
@@ -378,7 +378,7 @@ async def test_a_client_that_goes_away_gets_no_more_and_its_call_runs_on() -> No
         message = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": call}
         async with http.stream("POST", url, json=message, headers=headers) as stream:
             await _data(stream, 1)
-        (session,) = served.clients.values()
+        (session,) = served._clients.values()
         await nothing_open(session)
         assert session._in_flight[9].abandoned  # its answer is kept for the client
         assert heard == []
@@ -487,7 +487,7 @@ async def test_a_session_without_anything_open_ends_after_a_while() -> None:
             call = {"name": "count", "arguments": {"to": 1}}
             message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
             await http.post(url, json=message, headers=headers)
-            (session,) = served.clients.values()
+            (session,) = served._clients.values()
             session._idle = 0.01  # not before: a slow machine would end it too soon
             assert session._idle_timer is None or session._idle_timer.cancelled()
         await gone(served)
@@ -528,7 +528,7 @@ async def test_what_comes_without_a_session_and_without_a_version_is_refused() -
             assert (await http.post(url, content=b"{", headers=JSON)).status_code == 400
             assert (await http.get(url)).status_code == 400
             assert (await http.get(url.replace("/mcp", "/"))).status_code == 404
-        assert not served.clients
+        assert not served._clients
 
 
 @pytest.mark.parametrize(
@@ -549,7 +549,7 @@ async def test_what_is_not_streamable_http_is_refused(
             answer = await http.request(method, url, content=json.dumps(INITIALIZE))
             assert answer.status_code == status
             assert answer.json()["error"]["message"]
-        assert not served.clients
+        assert not served._clients
 
 
 async def test_a_body_over_the_limit_is_refused_before_it_is_read_whole() -> None:
@@ -576,7 +576,7 @@ async def test_a_page_in_a_browser_gets_nothing(headers: dict[str, str], status:
     async with gateway(in_memory(chatty())) as (url, served):
         async with httpx2.AsyncClient(headers=BOTH | headers) as http:
             assert (await http.post(url, json=INITIALIZE)).status_code == status
-        assert not served.clients
+        assert not served._clients
 
 
 @pytest.mark.parametrize(
@@ -593,7 +593,7 @@ async def test_a_header_that_counts_once_is_not_taken_from_two(name: str) -> Non
         answer = await http.post(url, json=INITIALIZE, headers=[*headers, *twice])
         assert answer.status_code == 400
         assert answer.json()["error"]["message"] == f"A header is there more than once: {name}"
-        assert not served.clients
+        assert not served._clients
 
 
 async def test_who_does_not_know_the_token_gets_nothing() -> None:
@@ -604,7 +604,7 @@ async def test_who_does_not_know_the_token_gets_nothing() -> None:
                 answer = await http.post(url, json=INITIALIZE)
                 assert answer.status_code == 401
                 assert answer.headers["www-authenticate"] == "Bearer"
-        assert not served.clients
+        assert not served._clients
         authorized = httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"})
         async with authorized, client(streamable_http_client(url, http_client=authorized)) as one:  # type: ignore[arg-type]
             assert "count" in await names_of(one)
@@ -650,7 +650,7 @@ async def test_the_end_of_the_gateway_ends_what_is_open() -> None:
         await served.aclose()
         assert [line async for line in stream.aiter_lines() if "data: " in line] == []
         await opening.__aexit__(None, None, None)
-        assert not served.clients
+        assert not served._clients
         assert (await http.post(url, json=INITIALIZE)).status_code == 503
 
 

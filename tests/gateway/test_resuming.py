@@ -112,7 +112,7 @@ async def finish(server: Fake, words: str = "done", call: int = 1) -> None:
 
 async def left(gateway: HttpGateway) -> HttpSession:
     """The only session, once it has noticed that nothing is read any more."""
-    (found,) = gateway.clients.values()
+    (found,) = gateway._clients.values()
     await nothing_open(found)
     return found
 

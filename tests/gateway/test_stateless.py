@@ -77,8 +77,8 @@ async def test_any_request_may_come_first_and_on_any_connection() -> None:
                 answer = await post(http, url, method, params)
                 assert (answer.status_code, answer.json()["id"]) == (200, 1)
                 assert "mcp-session-id" not in answer.headers
-        assert not served.clients
-        assert list(served.principals) == [""]
+        assert not served._clients
+        assert list(served._principals) == [""]
 
 
 async def test_clients_that_use_the_same_ids_and_tokens_at_once_get_their_own_answers() -> None:
@@ -211,7 +211,7 @@ async def test_a_request_that_is_not_what_its_headers_say_is_refused(
         answer = await http.post(url, json=message, headers=headers)
         assert answer.status_code == 400
         assert (answer.json()["id"], answer.json()["error"]["code"]) == (3, code)
-        assert not served.principals
+        assert not served._principals
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
@@ -225,7 +225,7 @@ async def test_a_request_about_a_task_that_its_header_does_not_name_is_refused(m
             message = {"jsonrpc": "2.0", "id": 3, "method": method, "params": params}
             answer = await http.post(url, json=message, headers=headers)
             assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
-        assert not served.principals
+        assert not served._principals
 
 
 async def test_a_header_that_is_there_twice_is_refused() -> None:
@@ -307,7 +307,7 @@ async def test_a_request_without_its_envelope_or_of_another_version_is_refused(
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
         if code == -32022:
             assert answer.json()["error"]["data"]["supported"][0] == "2026-07-28"
-        assert not served.principals
+        assert not served._principals
 
 
 REMOVED = [
@@ -328,8 +328,8 @@ async def test_a_method_that_the_version_does_not_have_is_404_and_begins_nothing
         answer = await http.post(url, json=message, headers=headers_for(method, None))
         assert answer.status_code == 404
         assert (answer.json()["id"], answer.json()["error"]["code"]) == (9, -32601)
-        assert not served.principals
-        assert not served.clients
+        assert not served._principals
+        assert not served._clients
 
 
 async def test_versions_in_a_refusal_are_those_of_discovery() -> None:
@@ -381,7 +381,7 @@ async def test_there_is_nothing_to_get_and_nothing_to_delete(method: str) -> Non
             headers=headers_for("tools/list", None) | old,
         )
         assert listed.status_code == 200  # a session's id means nothing here
-        assert len(served.clients) == len(served.principals) == 1
+        assert len(served._clients) == len(served._principals) == 1
 
 
 # --- principals ------------------------------------------------------------------------------
@@ -397,10 +397,10 @@ async def test_only_so_many_principals_are_let_in_and_they_end_when_idle() -> No
         statuses = [answer.status_code for answer in await asyncio.gather(*asked)]
         assert statuses.count(503) >= 40
         assert set(statuses) == {200, 503}
-        assert len(served.principals) <= 5
-        assert not any("token" in key for key in served.principals)
-        while served.principals:
-            await asyncio.wait([each.task for each in served.principals.values()])
+        assert len(served._principals) <= 5
+        assert not any("token" in key for key in served._principals)
+        while served._principals:
+            await asyncio.wait([each.task for each in served._principals.values()])
         assert (await post(http, url, "tools/list", token="new")).status_code == 200
 
 
@@ -410,7 +410,7 @@ async def test_a_server_that_cannot_be_started_is_an_error_and_tried_again() -> 
     async with gateway(server.connect) as (url, served), httpx2.AsyncClient() as http:
         answer = await post(http, url, "tools/list")
         assert "broken" in answer.json()["error"]["message"]
-        assert not served.principals
+        assert not served._principals
         server.broken = False
         assert (await post(http, url, "tools/list")).status_code == 200
 
@@ -486,4 +486,4 @@ async def test_a_view_is_reached_by_its_principal_on_any_connection_and_by_no_ot
                 assert await use(tool, token, **reading) == unknown
         for token in (None, "bob's"):
             assert (await use("list_view_tools", token))["structuredContent"] == {"views": []}
-        assert len(served.principals) == 3
+        assert len(served._principals) == 3

@@ -135,7 +135,7 @@ async def test_the_requests_of_a_session_are_its_own_and_those_of_strangers_are_
     async with gateway(in_memory(chatty())) as (url, served), by_hand(url) as (http, headers):
         listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
         await http.post(url, headers=headers, json=listing)
-        [session] = served.clients
+        [session] = served._clients
         for strange in ("a", "b"):
             await http.post(url, headers={**headers, SESSION_HEADER: strange}, json=listing)
         await http.post(url, headers={"mcp-protocol-version": "2026-07-28"}, json=listing)
@@ -160,7 +160,7 @@ async def test_a_session_that_another_replica_has_is_a_client_of_its_own(
         gateway(in_memory(chatty()), bus=two) as (other, _),
         by_hand(url) as (http, headers),
     ):
-        [session] = served.clients
+        [session] = served._clients
         waited.clear()
         for _ in range(2):
             listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}

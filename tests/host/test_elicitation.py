@@ -170,7 +170,7 @@ async def test_time_limits_begin_anew_when_the_last_question_was_answered() -> N
 @asynccontextmanager
 async def on_stage(server: Asking, **options: Any) -> AsyncIterator[tuple[Host, PythonBrowser]]:
     """A host whose user is asked on a page."""
-    browser = PythonBrowser(lambda: renderer.stage)
+    browser = PythonBrowser(lambda: renderer._stage)
     renderer = BrowserRenderer(open_page=browser.open_page, **options)
     async with renderer, browser:
         seat = renderer.seat("agent")

@@ -26,14 +26,14 @@ class ByHand:
     def __init__(self, **options: Any) -> None:
         self.told: asyncio.Queue[str] = asyncio.Queue()
         self.renderer = BrowserRenderer(on_unopened=self.told.put_nowait, **options)
-        self.user = PythonBrowser(lambda: self.renderer.stage)
+        self.user = PythonBrowser(lambda: self.renderer._stage)
 
 
 async def test_without_anybody_to_tell_a_view_fails_at_once() -> None:
     async with BrowserRenderer(open_page=no_browser, page_timeout=1000) as renderer:
         with pytest.raises(TransomError, match="No browser could be opened"):
             await renderer.open(view())
-    assert renderer.stage.views == []
+    assert renderer._stage.views == []
 
 
 @pytest.mark.parametrize("open_page", [no_browser, None])
@@ -59,7 +59,7 @@ async def test_the_address_is_told_once_until_a_page_was_there() -> None:
         await case.user.open_page()
         await case.renderer.open(view())
         assert case.told.empty()
-        case.renderer.stage.page_lost("the user closed it")
+        case.renderer._stage.page_lost("the user closed it")
         with pytest.raises(TransomError, match="No page showed up"):
             await case.renderer.open(view("orders-2"))
         assert case.told.qsize() == 1
@@ -67,7 +67,7 @@ async def test_the_address_is_told_once_until_a_page_was_there() -> None:
 
 async def test_a_page_that_was_opened_is_nothing_to_tell() -> None:
     told: list[str] = []
-    user = PythonBrowser(lambda: renderer.stage)
+    user = PythonBrowser(lambda: renderer._stage)
     renderer = BrowserRenderer(open_page=user.open_page, on_unopened=told.append)
     async with renderer, user:
         await renderer.open(view())
@@ -85,7 +85,7 @@ async def test_a_browser_slower_than_a_view_may_wait_is_there_for_the_next_view(
         await may_end.wait()
         await user.open_page(url)
 
-    user = PythonBrowser(lambda: renderer.stage)
+    user = PythonBrowser(lambda: renderer._stage)
     renderer = BrowserRenderer(open_page=slow)
     async with renderer, user:
         for number in range(3):
@@ -98,7 +98,7 @@ async def test_a_browser_slower_than_a_view_may_wait_is_there_for_the_next_view(
         may_end.set()
         await opening
         assert starts == 1
-        renderer.stage.page_lost("the browser was killed")
+        renderer._stage.page_lost("the browser was killed")
         await renderer.open(view("orders-5"))
         assert starts == 2
 

@@ -30,7 +30,7 @@ class Theatre:
     """A renderer, a browser, and Hosts that come and go."""
 
     def __init__(self, **options: Any) -> None:
-        self.browser = PythonBrowser(lambda: self.renderer.stage)
+        self.browser = PythonBrowser(lambda: self.renderer._stage)
         self.renderer = BrowserRenderer(open_page=self.browser.open_page, **options)
 
     @asynccontextmanager
@@ -348,7 +348,7 @@ async def test_a_host_that_is_closed_takes_its_own_views_along_and_is_forgotten(
         kept = await play(stays)
         async with theatre.host() as goes:
             gone = await key_of(await play(goes))
-        assert theatre.renderer.stage.views == [await key_of(kept)]
+        assert theatre.renderer._stage.views == [await key_of(kept)]
         assert len(theatre.renderer._local._seats) == 1
         await theatre.browser.page.until(lambda page: gone not in page.views)
         told: list[Any] = []
@@ -374,8 +374,8 @@ async def test_what_failed_is_shown_for_its_own_host_and_leaves_with_it(theatre:
         assert await again is two.views["music-1"]
         assert not one.views
         cards = [told["view"] for told in theatre.browser.page.told if told["do"] == "gone"]
-        assert [key in theatre.renderer.stage.gone for key in cards] == [True, False]
-    assert [key in theatre.renderer.stage.gone for key in cards] == [False, False]
+        assert [key in theatre.renderer._stage.gone for key in cards] == [True, False]
+    assert [key in theatre.renderer._stage.gone for key in cards] == [False, False]
 
 
 async def test_a_view_that_cannot_be_tried_again_says_why_not(theatre: Theatre) -> None:
@@ -395,7 +395,7 @@ async def test_a_view_that_is_left_behind_is_taken_off_with_its_seat(theatre: Th
         seat = theatre.renderer.seat()
         channel = await seat.open(UIResource(view_id="x", server="s", uri="ui://s/x", html="<p>"))
         await seat.leave()
-        assert theatre.renderer.stage.views == []
+        assert theatre.renderer._stage.views == []
         with pytest.raises(Exception, match="its host was closed"):
             await channel.receive()
 

@@ -466,9 +466,9 @@ async def test_a_renderer_uses_the_page_that_is_there_and_opens_none() -> None:
 
     first = BrowserRenderer(share=True, open_page=never)
     second = BrowserRenderer(share=True, open_page=never)
-    async with first, second, page_of(first.stage) as page:
+    async with first, second, page_of(first._stage) as page:
         opening = asyncio.create_task(second.open(view()))
-        async with joined(page, second.stage) as guest:
+        async with joined(page, second._stage) as guest:
             await opening
             await guest.view("orders-1")
     assert opened == []
@@ -479,7 +479,7 @@ async def test_a_renderer_that_cannot_share_opens_a_page(runtime: Path) -> None:
     pages: list[StagePage] = []
 
     async def open_page(_: str) -> None:
-        page = StagePage(renderer.stage)
+        page = StagePage(renderer._stage)
         pages.append(page)
         await page.__aenter__()
         await page.tell(do="surroundings", value={})

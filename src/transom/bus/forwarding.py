@@ -19,12 +19,11 @@ from transom.bus.channels import OnOpen
 from transom.channel import Channel
 from transom.errors import BusError, BusUnreachable, ChannelClosed, NoOwner, OutcomeUnknown
 
-_Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 """What a request of ASGI is about."""
-Receive = Callable[[], Awaitable[_Message]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 """Gives the next event of an ASGI request."""
-Send = Callable[[_Message], Awaitable[None]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 """Takes the next event of the answer to an ASGI request."""
 _Here = TypeVar("_Here")
 _There = TypeVar("_There")
@@ -99,7 +98,7 @@ async def forward(
     begun = False
     try:
         while True:
-            message: _Message = _decode(await channel.receive())
+            message: MutableMapping[str, Any] = _decode(await channel.receive())
             begun = True
             await send(message)
             if _is_last(message):
@@ -128,7 +127,7 @@ async def _pump(channel: Channel, receive: Receive) -> None:
             return
 
 
-def _is_last(message: _Message) -> bool:
+def _is_last(message: MutableMapping[str, Any]) -> bool:
     if message["type"] == "http.response.body":
         return not message.get("more_body")
     return message["type"] == "websocket.close"
@@ -152,17 +151,17 @@ def serve_forwarded(app: Application) -> OnOpen:
         for address in ("client", "server"):
             if passed_on.get(address) is not None:
                 scope[address] = tuple(passed_on[address])
-        gone: _Message = {"type": f"{scope['type']}.disconnect"}
+        gone: MutableMapping[str, Any] = {"type": f"{scope['type']}.disconnect"}
         if scope["type"] == "websocket":
             gone["code"] = 1006
 
-        async def receive() -> _Message:
+        async def receive() -> MutableMapping[str, Any]:
             try:
                 return _decode(await channel.receive())
             except ChannelClosed:
                 return dict(gone)
 
-        async def send(message: _Message) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
             try:
                 await channel.send(_encode(message))
             except ChannelClosed as closed:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from transom.check.facts import Facts
-from transom.check.rule import Finding, Rule, Severity, Skip
+from transom.check.rule import Finding, Rule, Severity, Skip, findings_of
 from transom.check.rules import RULES, SECTIONS
 from transom.json_values import Json, JsonObject, as_object, clean
 from transom.version import __version__
@@ -70,7 +70,7 @@ def apply_rules(
             skipped[rule.id] = reason
             continue
         try:
-            findings += list(rule.findings(seen))
+            findings += list(findings_of(rule, seen))
         except Exception as error:  # noqa: BLE001 - one rule must not take the report with it
             skipped[rule.id] = f"the rule itself failed: {type(error).__name__}: {error}"
     findings.sort(key=lambda f: SEVERITIES.index(f.severity))

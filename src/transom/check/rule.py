@@ -87,7 +87,6 @@ class Rule(msgspec.Struct, frozen=True):
     explanation: str
     """What the rule requires, why, and how to fix a violation."""
     name: str
-    check: Check | None
 
     @property
     def section(self) -> str:
@@ -98,13 +97,6 @@ class Rule(msgspec.Struct, frozen=True):
     def not_checked(self) -> str | None:
         """Why no server can break it."""
         return _NOT_CHECKED.get(self.surface)
-
-    def findings(self, seen: Facts) -> Iterator[Finding]:
-        """Run it. What the server wrote is made safe to print; nothing is reported twice."""
-        hits = (_described(hit) for hit in (self.check(seen) if self.check else ()))
-        for who, what, severity in dict.fromkeys(hits):
-            subject, message = clean(who, MAX_SUBJECT), clean(what, MAX_TEXT)
-            yield Finding(self.id, severity or self.severity, subject, message, str(self.clause))
 
 
 def _described(hit: Hit) -> tuple[str, str, Severity | None]:
@@ -122,6 +114,14 @@ def _described(hit: Hit) -> tuple[str, str, Severity | None]:
 
 CHECKS: dict[str, tuple[str, Check]] = {}
 """The name and the check of every rule that a server can break, by id."""
+
+
+def findings_of(rule: Rule, seen: Facts) -> Iterator[Finding]:
+    """Run a rule. What the server wrote is made safe to print; nothing is reported twice."""
+    _, check = CHECKS[rule.id]
+    for who, what, severity in dict.fromkeys(_described(hit) for hit in check(seen)):
+        subject, message = clean(who, MAX_SUBJECT), clean(what, MAX_TEXT)
+        yield Finding(rule.id, severity or rule.severity, subject, message, str(rule.clause))
 
 
 def rule(id: str) -> Callable[[Judge], Judge]:

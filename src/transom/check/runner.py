@@ -282,9 +282,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Read each page a second time, to see whether it changes (C15)."""
     dev: bool = False
     server_host: str | None = None
-    observer: ViewObserver | None = None
-    """Renders Views; `None` renders none."""
     max_resources: int = 50
+
+
+class ObservingOptions(Options, frozen=True, kw_only=True):
+    """How to look at a server, and at its Views in a browser."""
+
+    observer: ViewObserver
 
 
 async def collect(connect: Connect, options: Options, *, progress: CheckProgress = ignore) -> Facts:
@@ -297,7 +301,7 @@ class _Collection:
         self._connect = connect
         self._options = options
         self._progress = progress
-        self._done, self._steps = 0, 6 if options.observer is None else 7
+        self._done, self._steps = 0, 7 if isinstance(options, ObservingOptions) else 6
         self._notes: list[str] = []
         self._resources: list[ServedResource] = []
         self._calling = options.calling or Calling()
@@ -331,7 +335,7 @@ class _Collection:
             dev=self._options.dev,
             notes=tuple(dict.fromkeys(self._notes)),
         )
-        if self._options.observer is not None:
+        if isinstance(self._options, ObservingOptions):
             self._begin("rendering Views")
             try:
                 views = tuple(await self._options.observer(facts))

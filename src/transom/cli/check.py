@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import cast
 from urllib.parse import urlsplit
 
+from msgspec import structs
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
@@ -18,7 +19,7 @@ from transom.check import check as run_check
 from transom.check.report import as_json, as_junit, as_sarif
 from transom.check.rule import selected
 from transom.check.rules import RULES
-from transom.check.runner import CheckProgress
+from transom.check.runner import CheckProgress, ObservingOptions
 from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli import parse_target, print_failure, run_async
 from transom.cli.author_options import CheckOptions
@@ -51,9 +52,16 @@ def _report(options: CheckOptions) -> Report:
     server = remote_server(found, options.header, "transom check")
     # The SDK writes what goes wrong to its log as well; the report is the place for it.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
-    observer = None
+    looking = Options(
+        timeout=options.timeout,
+        calling=_calling(options),
+        dev=options.dev,
+        server_host=urlsplit(found).hostname if isinstance(found, str) else None,
+    )
     if options.browser:
-        from transom.check.browser_checks import observe_views as observer  # noqa: PLC0415 - heavy
+        from transom.check.browser_checks import observe_views  # noqa: PLC0415 - heavy
+
+        looking = ObservingOptions(**structs.asdict(looking), observer=observe_views)
     with _progress() as progress:
         checking = run_check(
             options.target,
@@ -64,13 +72,7 @@ def _report(options: CheckOptions) -> Report:
                 for rule in rules
                 if rule.heuristic and (options.heuristics or rule.id in options.select)
             },
-            options=Options(
-                timeout=options.timeout,
-                calling=_calling(options),
-                dev=options.dev,
-                server_host=urlsplit(found).hostname if isinstance(found, str) else None,
-                observer=observer,
-            ),
+            options=looking,
             progress=progress,
         )
         return run_async(checking)

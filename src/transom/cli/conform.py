@@ -60,7 +60,7 @@ def _measure_host(options: ConformHostOptions) -> int:
 
 
 async def _measure_view(options: ConformViewOptions) -> ConformReport:
-    views: Any = import_module("transom.conform.views")
+    views: Any = import_module("transom.conform.measuring")
     name, timeout = options.target, options.timeout
     if options.app:
         return await views.measure_app(_function(name), name, timeout=timeout)

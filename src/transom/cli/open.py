@@ -577,7 +577,7 @@ class OpenCommand:
     def _page(self, view_id: str) -> str:
         renderer, mounted = self._host.renderer, None
         if isinstance(renderer, HeadlessRenderer | BrowserRenderer):
-            mounted = renderer.stage.mounted(renderer.key_of(view_id))
+            mounted = renderer._stage.mounted(renderer.key_of(view_id))
         return "" if mounted is None else mounted.resource.html
 
     def _on_error(self, error: BaseException) -> None:

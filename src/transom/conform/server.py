@@ -114,7 +114,7 @@ class ConformServer:
         self._wait_reached: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._bus = InMemorySubscriptionBus()
         self._tools = tomllib.loads(_FOLDER.joinpath("tools.toml").read_text("utf-8"))
-        self.mcp = _Server(
+        self.mcp: Server[Any] = _Server(
             "transom-conform",
             version=__version__,
             instructions="Measures the MCP Apps host that is connected. Begin with conform_start.",

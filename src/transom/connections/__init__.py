@@ -19,8 +19,15 @@ if TYPE_CHECKING:
     from transom.connections.oauth_client import OAuthClient
     from transom.connections.sdk_client import ListChangedHandler
     from transom.connections.targets import RemoteServer, Target, connect
-    from transom.connections.upstream import InputRequired, Observer, Params, Server
+    from transom.connections.upstream import (
+        InputRequired,
+        Observer,
+        Params,
+        Server,
+        ToolCache,
+    )
     from transom.protocol.wire import Notification, Request
+    from transom.queues import SentRequest
 
 __all__ = [
     "Connect",
@@ -33,10 +40,12 @@ __all__ = [
     "Params",
     "RemoteServer",
     "Request",
+    "SentRequest",
     "Server",
     "ServerConnection",
     "ServerListener",
     "Target",
+    "ToolCache",
     "connect",
 ]
 
@@ -48,7 +57,8 @@ if not TYPE_CHECKING:  # or every name would be one to them
             ".oauth_client": "OAuthClient",
             ".sdk_client": "ListChangedHandler",
             ".targets": "RemoteServer Target connect",
-            ".upstream": "InputRequired Observer Params Server",
+            ".upstream": "InputRequired Observer Params Server ToolCache",
             "transom.protocol.wire": "Notification Request",
+            "transom.queues": "SentRequest",
         },
     )

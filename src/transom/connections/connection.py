@@ -62,7 +62,7 @@ _log = logging.getLogger("transom.connections")
 Connect = Callable[[], Awaitable[Channel]]
 """Starts or reaches a server, and returns the pipe to it."""
 
-Envelope = Callable[[], Mapping[str, Raw] | None]
+_Envelope = Callable[[], Mapping[str, Raw] | None]
 
 _BACKOFF: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 _HEALTHY: Final = 60.0  # seconds after which the backoff begins at its first step again
@@ -167,7 +167,7 @@ class ServerConnection(CachingServer):
         self._reconnect = reconnect
         self._hung_after = hung_after
         self._traffic = traffic
-        self._envelope: Envelope = _no_envelope
+        self._envelope: _Envelope = _no_envelope
         self._link: _Link | None = None
         self._list_changes: _ListChanges | None = None
         self._state_changed = asyncio.Event()
@@ -495,7 +495,9 @@ class ServerConnection(CachingServer):
 
     # --- the handshake -----------------------------------------------------------------------
 
-    def introduced(self, capabilities: Mapping[str, Any], envelope: Envelope | None = None) -> None:
+    def introduced(
+        self, capabilities: Mapping[str, Any], envelope: _Envelope | None = None
+    ) -> None:
         """Record a handshake that was made elsewhere over this connection.
 
         Args:

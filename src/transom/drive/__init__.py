@@ -15,5 +15,9 @@ __all__ = ["ActResult", "Action", "Drive", "Element", "Line", "Snapshot"]
 
 if not TYPE_CHECKING:  # or every name would be one to them
     __getattr__, __dir__ = load_on_use(
-        __name__, {".snapshot": "ActResult Element Line Snapshot", ".tools": "Action Drive"}
+        __name__,
+        {
+            ".snapshot": "ActResult Element Line Snapshot",
+            ".tools": "Action Drive",
+        },
     )

@@ -66,7 +66,7 @@ class SharedDisplay:
 
         None if the renderer has no page that a user sees.
         """
-        stage = getattr(self._renderer, "stage", None)
+        stage = getattr(self._renderer, "_stage", None)
         if stage is None or self.pictures:
             return None
         if stage.has_page:

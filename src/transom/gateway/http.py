@@ -147,9 +147,9 @@ class HttpGateway:
             raise UsageError(
                 f"The token must have at least {_MIN_TOKEN} ASCII characters and no spaces"
             )
-        self.clients: dict[str, HttpSession] = {}
+        self._clients: dict[str, HttpSession] = {}
         """The open sessions, by id."""
-        self.principals: dict[str, Principal] = {}
+        self._principals: dict[str, Principal] = {}
         """The principals, by a digest of the token."""
         self.allowed_hosts = allowed_hosts
         """The allowed values of Host and Origin; None: any."""
@@ -174,7 +174,7 @@ class HttpGateway:
     async def aclose(self) -> None:
         """End every session and principal, with their servers and Views."""
         self._ending = True
-        clients = [*self.clients.values(), *self.principals.values()]
+        clients = [*self._clients.values(), *self._principals.values()]
         for client in clients:
             client.end()
         if clients:
@@ -244,7 +244,7 @@ class HttpGateway:
     def _client_of(self, request: _HttpRequest) -> str:
         """Whose request it is: a session's, a principal's, or a stranger's at some address."""
         id = request.headers.get(SESSION_HEADER, "")
-        if id in self.clients or id in self._elsewhere:
+        if id in self._clients or id in self._elsewhere:
             return id
         if id or request.in_session:
             return f"at {(request.scope.get('client') or ['?'])[0]}"
@@ -255,7 +255,7 @@ class HttpGateway:
     async def _serve_session(self, request: _HttpRequest) -> None:
         """Answer a request of before 2026-07-28, here or at the replica that has its session."""
         id = request.headers.get(SESSION_HEADER)
-        client = None if id is None else self.clients.get(id)
+        client = None if id is None else self._clients.get(id)
         elsewhere = id is not None and (client is None or client.ending)
         if elsewhere and request.bus is None:
             raise HttpRefusal(404, INVALID_REQUEST, "Session not found")
@@ -290,16 +290,16 @@ class HttpGateway:
         lease = None
         if self._bus is not None:
             lease = await self._bus.claim(_SESSION + client.id, lambda _: client.end())
-        return self._admit(client, self.clients, client.id, lease)
+        return self._admit(client, self._clients, client.id, lease)
 
     def _admit(self, client: _C, among: dict[str, _C], key: str, lease: Lease | None) -> _C:
         """Begin to serve a new client, unless there are too many."""
-        if self._ending or len(self.clients) + len(self.principals) >= self._max_clients:
+        if self._ending or len(self._clients) + len(self._principals) >= self._max_clients:
             if lease is not None and key not in among:
                 lease.release()
             text = f"The gateway has as many clients as it may (--max-clients {self._max_clients})"
             raise HttpRefusal(503, SERVER_ERROR, text)
-        every = [*self.clients.values(), *self.principals.values()]
+        every = [*self._clients.values(), *self._principals.values()]
         same = sum(each.name == client.name for each in every)
         among[key] = client
 
@@ -332,7 +332,7 @@ class HttpGateway:
                 post = principal.post(message, request.headers, request.receive, request.send)
                 await principal.serve(post)
             return
-        principal = self.principals.get(key)
+        principal = self._principals.get(key)
         if principal is not None and not principal.ending:
             await principal.notify(message, request.body)
         elif request.bus is not None:
@@ -344,11 +344,11 @@ class HttpGateway:
     async def _principal(self, key: str, message: wire.Request) -> Principal | None:
         """The principal of a request; None if another replica has it."""
         lease = None
-        while (principal := self.principals.get(key)) is None or principal.ending:
+        while (principal := self._principals.get(key)) is None or principal.ending:
             if self._bus is None or (lease is not None and lease.held):
                 name = member(message.params, "_meta", CLIENT_KEY, "name")
                 principal = Principal(_client_name(name), self._idle)
-                return self._admit(principal, self.principals, key, lease)
+                return self._admit(principal, self._principals, key, lease)
             lease = await self._bus.claim(_PRINCIPAL + key, lambda _: self._lost(key))
             if lease is None:
                 return None
@@ -356,7 +356,7 @@ class HttpGateway:
 
     def _lost(self, key: str) -> None:
         """Another replica has taken over a principal."""
-        principal = self.principals.pop(key, None)
+        principal = self._principals.pop(key, None)
         if principal is not None:
             principal.end()
 

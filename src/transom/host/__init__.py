@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from transom.host.asking.terminal import ask_in_terminal
     from transom.host.audit import (
+        AuditDetails,
         AuditEvent,
         AuditFilter,
         AuditKind,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from transom.host.tool_host import HostCallOptions, ToolHost
     from transom.host.tools.surface import Naming
     from transom.host.tools.tool_list import ModelApi, ToolList
+    from transom.host.tools.tool_texts import Provenance
     from transom.host.tools.tool_visibility import ViewCalls
     from transom.host.views.bridge import Bridge, BridgeListener
     from transom.host.views.downloads import Download
@@ -66,6 +68,7 @@ __all__ = [
     "ApprovalRequest",
     "Approve",
     "AttachesToHost",
+    "AuditDetails",
     "AuditEvent",
     "AuditFilter",
     "AuditKind",
@@ -101,6 +104,7 @@ __all__ = [
     "Opening",
     "Policy",
     "Progress",
+    "Provenance",
     "Redact",
     "Renderer",
     "Reuse",
@@ -125,7 +129,7 @@ if not TYPE_CHECKING:  # or every name would be one to them
     __getattr__, __dir__ = load_on_use(
         __name__,
         {
-            ".audit": "AuditEvent AuditFilter AuditKind AuditLog Redact Sink read_audit",
+            ".audit": "AuditDetails AuditEvent AuditFilter AuditKind AuditLog Redact Sink read_audit",  # noqa: E501
             ".views.bridge": "Bridge BridgeListener",
             ".views.downloads": "Download",
             ".asking.grants": "GivenGrant Grant Grantee",
@@ -141,6 +145,7 @@ if not TYPE_CHECKING:  # or every name would be one to them
             ".asking.terminal": "ask_in_terminal",
             ".tool_host": "HostCallOptions ToolHost",
             ".tools.tool_list": "ModelApi ToolList",
+            ".tools.tool_texts": "Provenance",
             ".tools.tool_visibility": "ViewCalls",
             ".views.ui_resource": "UIResource",
             ".views.model_context": "ModelContext",

@@ -76,7 +76,9 @@ class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return _line(self).decode()
 
 
-class _Details(TypedDict, total=False):
+class AuditDetails(TypedDict, total=False):
+    """What is known of an event."""
+
     server: str | None
     view: str | None
     tool: str | None
@@ -164,7 +166,7 @@ class AuditLog:
 
     # --- writing -----------------------------------------------------------------------------
 
-    def record(self, event: AuditKind, outcome: str, **fields: Unpack[_Details]) -> None:
+    def record(self, event: AuditKind, outcome: str, **fields: Unpack[AuditDetails]) -> None:
         """Record one event."""
         if self._closed:
             return
@@ -192,18 +194,6 @@ class AuditLog:
         """Record a call that reaches no server and no View."""
         detail = str(error)
         self.record("refusal", "refused", tool=tool[:128], arguments=arguments, detail=detail)
-
-    def call(
-        self,
-        server: str,
-        view: str | None,
-        tool: str,
-        arguments: object,
-        *,
-        by: str | None = None,
-    ) -> RecordedCall:
-        """A context manager around a call: give it the result, and it records the outcome."""
-        return RecordedCall(self, (server, view, tool, arguments), by)
 
     def _store(self, event: AuditEvent) -> None:
         """Write it after `interval`, or at once when a batch is full; drop what is too much."""
@@ -316,16 +306,23 @@ class AuditLog:
 
 
 class RecordedCall:
-    """Records how a call ended, and how long it took, at the end of its `with` block."""
+    """Records how a call ended, and how long it took: give it the result in its `with` block."""
 
     __slots__ = ("_about", "_began", "_by", "_log", "result")
 
     def __init__(
-        self, log: AuditLog, about: tuple[str, str | None, str, object], by: str | None
+        self,
+        log: AuditLog,
+        server: str,
+        view: str | None,
+        tool: str,
+        arguments: object,
+        *,
+        by: str | None = None,
     ) -> None:
         self.result: ToolResult | Task | None = None
         self._log = log
-        self._about = about
+        self._about = server, view, tool, arguments
         self._by = by
         self._began = time.perf_counter()
 
@@ -353,7 +350,7 @@ def _line(event: AuditEvent) -> bytes:
     try:
         return _encode(event)
     except UnicodeEncodeError:
-        texts = [(name, getattr(event, name)) for name in _Details.__annotations__]
+        texts = [(name, getattr(event, name)) for name in AuditDetails.__annotations__]
         plain = {k: v.encode(errors="replace").decode() for k, v in texts if isinstance(v, str)}
         return _encode(msgspec.structs.replace(event, **plain))
 

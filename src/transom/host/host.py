@@ -383,7 +383,7 @@ class Host(ToolHost):
         if self._stale:
             await wait_refreshed(list(self._stale), self.limits.fresh_timeout)
 
-    async def call(self, call: OutgoingCall) -> Any:
+    async def _call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
         entry = self._surface.find(call.name)
         if entry is None or self._stack is None:
@@ -408,7 +408,7 @@ class Host(ToolHost):
         if entry.kind == "indirect" and name == LIST_VIEW_TOOLS:
             return await self._list_view_tools(IndirectCall.read(name, call.arguments).view_id)
         view, call.name, call.arguments = self._view_tool(entry, call.arguments)
-        return await view.call(call)
+        return await view._call(call)
 
     def _view_tool(
         self, entry: Entry, arguments: Mapping[str, Any] | None
@@ -467,7 +467,7 @@ class Host(ToolHost):
                 call = read_call(entry.tool.name, arguments)
                 if not self.may_drive(call.view_id):
                     return None
-                return await self.view(call.view_id).driver.approval_needed(call, call_id)
+                return await self.view(call.view_id)._driver.approval_needed(call, call_id)
             view, tool, given = self._view_tool(entry, arguments)
         except (ProtocolError, ViewClosed):  # the call will raise it
             return None
@@ -489,7 +489,7 @@ class Host(ToolHost):
         asked = self._approvals.decide(call_id, decision, edited=edited)
         view = None if asked is None or not asked.drives else self._views.get(asked.view_id)
         if view is not None:
-            await view.driver.mark(None)
+            await view._driver.mark(None)
 
     def stream_arguments(self, name: str, text: str, *, call_id: str) -> None:
         """See `ToolHost.stream_arguments`."""

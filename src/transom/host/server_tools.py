@@ -26,7 +26,7 @@ from transom.errors import (
 )
 from transom.events import Slot, is_awaitable
 from transom.host.asking.elicitation import ElicitListener
-from transom.host.audit import AuditLog
+from transom.host.audit import AuditLog, RecordedCall
 from transom.host.tools.call_limits import CallLimits
 from transom.host.tools.refresh import LATE, Refresh
 from transom.host.tools.surface import Change, Surface
@@ -252,7 +252,7 @@ class ServerTools:
         params: dict[str, Any] = {"name": call.name, "arguments": dict(call.arguments or {})}
         if call.as_task is not None:
             params["task"] = msgspec.to_builtins(call.as_task)
-        with self._audit.call(name, None, call.name, params["arguments"]) as recorded:
+        with RecordedCall(self._audit, name, None, call.name, params["arguments"]) as recorded:
             raw = without_marks(
                 await self.request(name, "tools/call", params, call.timeout, call.on_progress)
             )

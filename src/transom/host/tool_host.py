@@ -97,7 +97,7 @@ class ToolHost(CallsTools):
             open_view: False: the tool is called without opening or using a View.
             call_id: the id that was passed to `approval_needed`, `decide` and `stream_arguments`.
         """
-        return self.call(OutgoingCall(name, arguments, **options))
+        return self._call(OutgoingCall(name, arguments, **options))
 
     async def answer(
         self,

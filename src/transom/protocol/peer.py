@@ -44,7 +44,7 @@ class Cancelled(msgspec.Struct, frozen=True):
 class Progress(msgspec.Struct, frozen=True):
     """Progress of our request `id`. `params` are those of the notification."""
 
-    id: RequestId
+    id: int | str
     progress: float
     total: float | None
     message: str | None

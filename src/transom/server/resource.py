@@ -177,7 +177,7 @@ class ViewResource:
     title: str | None
     description: str | None
     meta: dict[str, Any] | None
-    html: ViewHtml
+    _html: ViewHtml
 
     def read(self) -> str:
         """Return the page's HTML as it is now.
@@ -185,7 +185,7 @@ class ViewResource:
         Raises:
             RegistrationError: the function given as `html` returned no HTML document.
         """
-        return self.html.read()
+        return self._html.read()
 
 
 def view_resource(uri: str, html: HtmlSource, **options: Unpack[ResourceOptions]) -> ViewResource:
@@ -201,7 +201,7 @@ def view_resource(uri: str, html: HtmlSource, **options: Unpack[ResourceOptions]
         title=options.get("title"),
         description=options.get("description"),
         meta={"ui": ui} if ui else None,
-        html=ViewHtml(uri, html),
+        _html=ViewHtml(uri, html),
     )
 
 

@@ -38,7 +38,7 @@ if not TYPE_CHECKING:  # or every name would be one to them
             ".contract": "assert_contract contract_tests",
             ".fixture": "Refusal ViewsFixture",
             ".model": "Call make_model",
-            ".opened_view": "Sent OpenedView",
+            ".opened_view": "OpenedView Sent",
             ".replay": "Difference Replay",
         },
     )

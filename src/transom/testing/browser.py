@@ -63,7 +63,7 @@ class SharedBrowser:
                 self._shared = await renderer.__aenter__()
             else:
                 await stack.enter_async_context(renderer)
-        renderer.stage.csp_mode = csp
+        renderer._stage.csp_mode = csp
         stack.callback(self._forget)
         starting = Background(ignore)  # a View that is opened there fails for the same reason
         stack.push_async_callback(starting.aclose, grace=0)

@@ -144,7 +144,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
 
 
 def _has_async_fixtures(item: pytest.Function) -> bool:
-    definitions = item._fixtureinfo.name2fixturedefs  # pyright: ignore[reportPrivateUsage]
+    definitions = item._fixtureinfo.name2fixturedefs
     functions = [inspect.unwrap(each.func) for found in definitions.values() for each in found]
     return any(
         inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in functions

@@ -67,7 +67,7 @@ class ToolService:
                 raise ProtocolError(METHOD_NOT_FOUND, f"Tool {name} must be called as a task")
         elif tool is None or tool.task_support == "forbidden":
             raise ProtocolError(METHOD_NOT_FOUND, f"Tool {name[:128]} cannot run as a task")
-        elif not tool.function.returns_task:
+        elif not tool._function.returns_task:
             self._tasks.check_room()
 
         if tool is not None:
@@ -81,7 +81,7 @@ class ToolService:
                 return self._wait_for_result(outcome)
             self._flush_changes()  # the host is notified of a change before it gets the result
             return outcome
-        if tool is not None and tool.function.returns_task:
+        if tool is not None and tool._function.returns_task:
             return self._wait_for_task(outcome, task.ttl)
         return self._start_task(outcome, task.ttl)
 
@@ -89,15 +89,15 @@ class ToolService:
         self, name: str, tool: RegisteredTool, arguments: Raw, meta: Mapping[str, Any] | None
     ) -> Outcome:
         try:
-            schema = tool.schema()
+            schema = tool._schema()
         except Unavailable as error:
             return error_result(f"Tool {name} is {error}")
-        function = tool.function
+        function = tool._function
         args: tuple[Any, ...] = ()
         kwargs: dict[str, Any] = {}
         try:
             parse = schema.parse
-            if tool.fits:  # it is made of the function's parameters, and reads objects only
+            if tool._fits:  # it is made of the function's parameters, and reads objects only
                 kwargs = parse(arguments)
             elif schema.spread:
                 kwargs = parse(_as_object(arguments))
@@ -113,7 +113,7 @@ class ToolService:
         if function.context_name is not None:
             ctx = self._make_context(name, meta)
             kwargs = {**kwargs, function.context_name: ctx}
-        invocation = Invocation(name, tool.output, ctx, self._report)
+        invocation = Invocation(name, tool._output, ctx, self._report)
         if function.thread:
             return invocation.awaited(function.run_in_thread(args, kwargs))
         return invocation.run(function.function, args, kwargs)

@@ -120,7 +120,7 @@ class RegisteredTool:
         _refuse_unknown("register_tool()", definition, ToolDefinition.__optional_keys__)
         self._registry = registry
         self._registration = registry.next_registration()
-        self.function = ToolFunction(handler, thread=thread)
+        self._function = ToolFunction(handler, thread=thread)
         self._enabled = enabled
         self._reason: str | None = None
         self._error: BaseException | None = None
@@ -130,9 +130,9 @@ class RegisteredTool:
         self.task_support: TaskSupport = _checked_task(task)
         self._fields: dict[str, Any] = {}
         self._input: Schema | None = None
-        self.output: Schema | None = None
+        self._output: Schema | None = None
         """The compiled output schema."""
-        self.fits = False
+        self._fits = False
         """Whether the schema is the function's own, so that valid arguments can be passed to it."""
         if definition.get("description") is None:
             definition["description"] = description_of(handler)
@@ -141,7 +141,7 @@ class RegisteredTool:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, as if it had never been registered."""
-        return self.function.function(*args, **kwargs)
+        return self._function.function(*args, **kwargs)
 
     def __repr__(self) -> str:
         state = "stale" if self.stale else "enabled" if self._enabled else "disabled"
@@ -237,24 +237,24 @@ class RegisteredTool:
         fields = {**self._fields, **changes}
         fields["visibility"] = _checked_visibility(fields["visibility"])
         _checked_annotations(fields["annotations"])
-        source, output = self._input, self.output
+        source, output = self._input, self._output
         if "input_schema" in changes:
             source = self._compile_input(fields["name"], changes["input_schema"])
         if "output_schema" in changes:
             given = changes["output_schema"]
-            output = from_return(self.function.function) if given is None else output_schema(given)
+            output = from_return(self._function.function) if given is None else output_schema(given)
         self._encoded = self._encode(fields, source, output)
-        self._fields, self._input, self.output = fields, source, output
-        self.fits = fields["input_schema"] is None
+        self._fields, self._input, self._output = fields, source, output
+        self._fits = fields["input_schema"] is None
         self._error = None
 
     def _compile_input(self, name: str, source: SchemaSource) -> Schema | None:
         if source is None:
-            skipped = [name for name in (self.function.context_name,) if name is not None]
-            return from_signature(self.function.function, skip=skipped)
+            skipped = [name for name in (self._function.context_name,) if name is not None]
+            return from_signature(self._function.function, skip=skipped)
         if not is_lazy(source):
             schema = input_schema(source)
-            if not schema.spread and not self.function.takes_one:
+            if not schema.spread and not self._function.takes_one:
                 raise SchemaError(f"Tool {name}: {_NO_PARAMETER}")
             return schema
         if is_async(source):
@@ -271,7 +271,7 @@ class RegisteredTool:
         """Whether its input schema is made again at every listing and call."""
         return self._input is None
 
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         """The input schema of a call made now.
 
         Raises:
@@ -295,7 +295,7 @@ class RegisteredTool:
                 self._error = None
                 return self._lazy_schema
             schema = input_schema(cast("object", made))
-            if not schema.spread and not self.function.takes_one:
+            if not schema.spread and not self._function.takes_one:
                 raise SchemaError(_NO_PARAMETER)
         except BaseException as error:  # noqa: BLE001 - the author's function may raise anything
             if self._error is None or wording(self._error) != wording(error):

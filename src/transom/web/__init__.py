@@ -9,20 +9,16 @@ if TYPE_CHECKING:
     from transom.web.application.sandbox import Sandbox
     from transom.web.application.users import ConnectServers, MakeHost, UserLimits
     from transom.web.application.web_views import Authenticate, WebViews
-    from transom.web.asgi import sandbox_app, stage_app
     from transom.web.csp import CspMode
     from transom.web.local.chromium import ChromiumProcess
     from transom.web.local.headless import HeadlessRenderer, HeadlessSeat
     from transom.web.local.local_stage import OpenPage
     from transom.web.local.renderers import BrowserRenderer
-    from transom.web.mounted_views import Sandboxes, Violation
-    from transom.web.page_link import Backlog
+    from transom.web.mounted_views import Violation
     from transom.web.seat import Seat
-    from transom.web.stage import Stage, StageListener, Wish
 
 __all__ = [
     "Authenticate",
-    "Backlog",
     "BrowserRenderer",
     "ChromiumProcess",
     "ConnectServers",
@@ -34,34 +30,25 @@ __all__ = [
     "RemoteHost",
     "RemoteView",
     "Sandbox",
-    "Sandboxes",
     "Seat",
-    "Stage",
-    "StageListener",
     "UserLimits",
     "Violation",
     "WebViews",
-    "Wish",
-    "sandbox_app",
-    "stage_app",
 ]
 
 if not TYPE_CHECKING:  # or every name would be one to them
     __getattr__, __dir__ = load_on_use(
         __name__,
         {
-            ".asgi": "sandbox_app stage_app",
             ".local.chromium": "ChromiumProcess",
             ".csp": "CspMode",
             ".local.headless": "HeadlessRenderer HeadlessSeat",
             ".local.local_stage": "OpenPage",
-            ".mounted_views": "Sandboxes Violation",
-            ".page_link": "Backlog",
+            ".mounted_views": "Violation",
             ".application.remote_host": "RemoteHost RemoteView",
             ".local.renderers": "BrowserRenderer",
             ".application.sandbox": "Sandbox",
             ".seat": "Seat",
-            ".stage": "Stage StageListener Wish",
             ".application.users": "ConnectServers MakeHost UserLimits",
             ".application.web_views": "Authenticate WebViews",
         },

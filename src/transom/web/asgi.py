@@ -3,11 +3,6 @@
 `stage_app` serves the page and its one socket. `sandbox_app` serves, for each View, the page that
 contains it, with the View's policy as a response header. Both answer only to their own `Host`,
 which prevents DNS rebinding.
-
-To serve them inside an app of your own, mount `stage_app` at any path of the Stage's origin and
-`sandbox_app` at the root of the sandbox's, and give the `Stage` both:
-
-    stage = Stage(origin="https://agent.example.com", sandbox="https://*.views.example.com")
 """
 
 from __future__ import annotations

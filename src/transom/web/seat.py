@@ -117,7 +117,7 @@ class Seat:
     ) -> None:
         self.mark = mark
         self.client = clean(client, MAX_TITLE)
-        self.turn = turn
+        self._turn = turn
         self._pages = pages
         self._host: Host | None = None
         # The Host reports what fails in opening and closing Views.

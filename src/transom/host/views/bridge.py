@@ -99,7 +99,7 @@ class CallsTools:
     __slots__ = ()
 
     @abstractmethod
-    def call(self, call: OutgoingCall) -> Coroutine[Any, Any, Any]:
+    def _call(self, call: OutgoingCall) -> Coroutine[Any, Any, Any]:
         """`call_tool` and `start_task`."""
 
     def call_tool(
@@ -132,7 +132,7 @@ class CallsTools:
             InvalidResult: the answer is not a valid result, or is too large.
             RequestTimeout: there was no answer in time.
         """
-        return self.call(OutgoingCall(name, arguments, timeout, on_progress))
+        return self._call(OutgoingCall(name, arguments, timeout, on_progress))
 
     def start_task(
         self,
@@ -151,7 +151,7 @@ class CallsTools:
         `ttl` is how many milliseconds the task should be stored; the rest is as for `call_tool`.
         """
         as_task = m.TaskRequest(ttl)
-        return self.call(OutgoingCall(name, arguments, timeout, on_progress, as_task))
+        return self._call(OutgoingCall(name, arguments, timeout, on_progress, as_task))
 
 
 class BridgeListener(Protocol):
@@ -448,7 +448,7 @@ class Bridge(CallsTools):
 
     # --- to the View: requests ---------------------------------------------------------------
 
-    async def call(self, call: OutgoingCall) -> Any:
+    async def _call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
         name, arguments, timeout, task = call.name, call.arguments, call.timeout, call.as_task
         if timeout is None:

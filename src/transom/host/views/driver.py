@@ -55,7 +55,7 @@ from transom.errors import (
 )
 from transom.host.asking.approvals import Approvals
 from transom.host.asking.policy import ApprovalRequest
-from transom.host.audit import AuditLog
+from transom.host.audit import AuditLog, RecordedCall
 from transom.host.limits import Limits
 from transom.host.tools.indirect_tools import CALL_VIEW_TOOL
 from transom.host.tools.surface import Surface
@@ -91,8 +91,8 @@ class DrivenView(Protocol):
 
     id: str
     record: Callable[..., None]
-    driver: Driver
-    liveness: Liveness | None
+    _driver: Driver
+    _liveness: Liveness | None
 
     @property
     def has_tools(self) -> bool:
@@ -455,7 +455,7 @@ class Driver:
     def _recorded(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         view = self._view.provenance
         self._view.mark_used()
-        return self._audit.call(view.server, view.view, tool, arguments)
+        return RecordedCall(self._audit, view.server, view.view, tool, arguments)
 
     async def _wait_turn(self) -> None:
         """Keep to the rate."""
@@ -466,7 +466,7 @@ class Driver:
             await asyncio.sleep(wait)
 
     async def _drive(self, request: dict[str, Any]) -> dict[str, Any]:
-        view, renderer, liveness = self._view, self._renderer, self._view.liveness
+        view, renderer, liveness = self._view, self._renderer, self._view._liveness
         if renderer is None or liveness is None:
             raise view.closed_error()
         asking = asyncio.ensure_future(renderer.drive(view.id, request))
@@ -531,7 +531,7 @@ class DrivenViews:
     def may_use(self, view: DrivenView) -> bool:
         """Whether a model may use a View by its page."""
         wanted = self.drive == "always" or (self.drive == "when_no_tools" and not view.has_tools)
-        return wanted and view.driver.possible and view.takes_calls
+        return wanted and view._driver.possible and view.takes_calls
 
     async def use(
         self, view: DrivenView, call: LookCall | ActCall, call_id: str | None
@@ -545,8 +545,8 @@ class DrivenViews:
             way = "" if self._surface.naming == "flat" else f", themselves or with {CALL_VIEW_TOOL}"
             why = f"View {view.id} has tools of its own, which are to be called{way}: {names}"
         else:
-            return await view.driver.answer(call, call_id)
-        view.driver.decline(call, why)
+            return await view._driver.answer(call, call_id)
+        view._driver.decline(call, why)
         is_told = self.drive != "never" and isinstance(call, LookCall)
         return ToolResult(content=[TextContent(why)], is_error=not is_told)
 

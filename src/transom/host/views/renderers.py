@@ -86,12 +86,12 @@ Turn = Callable[[], AbstractAsyncContextManager[object]]
 class TakesTurns(Protocol):
     """A renderer for one of several users, whose Views take turns at using servers."""
 
-    turn: Turn
+    _turn: Turn
 
 
 def turn_of(renderer: Renderer) -> Turn:
     """How its Views take turns; at once if it does not say."""
-    return renderer.turn if isinstance(renderer, TakesTurns) else nullcontext
+    return renderer._turn if isinstance(renderer, TakesTurns) else nullcontext
 
 
 MakeApp = Callable[[], App | Awaitable[App]]

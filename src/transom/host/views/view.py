@@ -44,6 +44,7 @@ from transom.errors import (
 from transom.events import Handler
 from transom.host.asking.grants import Grant, same_tool
 from transom.host.asking.policy import ApprovalRequest
+from transom.host.audit import RecordedCall
 from transom.host.tools.refresh import LATE, Refresh
 from transom.host.tools.tool_names import SEPARATOR, owned_name
 from transom.host.tools.tool_texts import Provenance, is_untrusted, mark_untrusted, without_our_meta
@@ -149,9 +150,9 @@ class View(CallsTools):
         self._env, self._listener, self._renderer = environment, listener, renderer
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
-        self.liveness: Liveness | None = None
+        self._liveness: Liveness | None = None
         limits, audit, approvals = environment.limits, environment.audit, environment.approvals
-        self.driver = Driver(self, renderer, approvals, audit, limits)
+        self._driver = Driver(self, renderer, approvals, audit, limits)
         self._context: ModelContext | None = None
         self._reason = _NOT_OPEN
         late = partial(self.record, "view", "late", detail=LATE)
@@ -210,7 +211,7 @@ class View(CallsTools):
     @property
     def silent_for(self) -> float:
         """For how many seconds it has left the host without an answer; 0 if it is live."""
-        return 0.0 if self.liveness is None or self.state is LIVE else self.liveness.silent_for
+        return 0.0 if self._liveness is None or self.state is LIVE else self._liveness.silent_for
 
     @property
     def offers_tools(self) -> bool:
@@ -291,7 +292,7 @@ class View(CallsTools):
         if not isinstance(self._renderer, TakesScreenshots):
             kind = type(self._renderer).__name__
             raise UsageError(f"{kind} cannot take screenshots; HeadlessRenderer can")
-        return await self.driver.picture(self._renderer.screenshot)
+        return await self._driver.picture(self._renderer.screenshot)
 
     async def snapshot(
         self, find: str | None = None, under: str | None = None, changes_since: str | None = None
@@ -308,7 +309,7 @@ class View(CallsTools):
             ToolError: there is no such part any more, or no such snapshot.
             Refused, ViewClosed, RequestTimeout, InvalidResult: as their names say.
         """
-        return await self.driver.look(LookCall(self.id, find, under), changes_since=changes_since)
+        return await self._driver.look(LookCall(self.id, find, under), changes_since=changes_since)
 
     async def act(self, ref: str, action: Action, value: str | None = None) -> ActResult:
         """Use an element of the View's page, and wait until the page has settled.
@@ -323,13 +324,13 @@ class View(CallsTools):
             ProtocolError: there is no such action, or it needs another value.
             UsageError, Refused, TooManyRequests, ...: as for `snapshot`.
         """
-        return await self.driver.act(ActCall(self.id, ref, action, value))
+        return await self._driver.act(ActCall(self.id, ref, action, value))
 
     # --- calling -----------------------------------------------------------------------------
 
-    async def call(self, call: OutgoingCall) -> Any:
+    async def _call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
-        bridge, liveness = self._bridge, self.liveness
+        bridge, liveness = self._bridge, self._liveness
         if bridge is None or liveness is None or self.state not in _TAKES_CALLS:
             raise self._refused(call.name, call.arguments, self.closed_error())
         if call.arguments is None:
@@ -343,7 +344,7 @@ class View(CallsTools):
         liveness.begin()
         try:
             audit, server = self._env.audit, self.origin.server
-            with audit.call(server, self.id, call.name, call.arguments) as recorded:
+            with RecordedCall(audit, server, self.id, call.name, call.arguments) as recorded:
                 result = recorded.result = await self._send(bridge, tool, call)
         except TransomError as error:
             if isinstance(error, RequestTimeout):
@@ -414,7 +415,7 @@ class View(CallsTools):
             call.as_task = None
         elif support == "required" and wanted is None:
             call.as_task = TaskRequest()
-        result: Task | ToolResult = await bridge.call(call)
+        result: Task | ToolResult = await bridge._call(call)
         if wanted is not None or not isinstance(result, Task):
             return result
         try:
@@ -513,9 +514,9 @@ class View(CallsTools):
 
     def lose(self, reason: str) -> None:
         """Its page is gone, such as one that navigated away: its running calls end at once."""
-        if self.liveness is not None and self.state in (LIVE, BUSY, GONE):
-            self.liveness.lose(reason)
-            self.driver.end_requests()
+        if self._liveness is not None and self.state in (LIVE, BUSY, GONE):
+            self._liveness.lose(reason)
+            self._driver.end_requests()
 
     def _liveness_changed(self, state: ViewState, reason: str) -> None:
         if self.state not in (LIVE, BUSY, GONE):
@@ -529,8 +530,8 @@ class View(CallsTools):
             self._listener.view_unresponsive(self)
 
     def _find_out_if_it_reads(self) -> None:
-        if self.liveness is not None:
-            self.liveness.ping()
+        if self._liveness is not None:
+            self._liveness.ping()
 
     def _notify_callers(self) -> None:
         """Callers that wait for a View which does not answer get to know it."""
@@ -652,7 +653,7 @@ class View(CallsTools):
             listener=self,
             handlers=self._handlers(),
         )
-        self.liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
+        self._liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
         bridge.start()
         await self._calls.start(bridge)
         await bridge.initialized(env.open_timeout)
@@ -775,9 +776,9 @@ class View(CallsTools):
         if self.state in _ENDED:
             return
         self.state, self._reason = state, reason
-        if self.liveness is not None:
-            self.liveness.stop()
-        self.driver.end_requests()
+        if self._liveness is not None:
+            self._liveness.stop()
+        self._driver.end_requests()
         self._tools.close()
         self._context = None
         self._listener.view_ended(self)
@@ -801,7 +802,7 @@ class View(CallsTools):
         self._env.approvals.forget(self.id)
 
     async def _list(self) -> None:
-        bridge, liveness = self._bridge, self.liveness
+        bridge, liveness = self._bridge, self._liveness
         if bridge is None or liveness is None:
             return
         liveness.begin()

@@ -32,7 +32,7 @@ from transom.errors import (
     ProtocolError,
     Refused,
 )
-from transom.host.audit import AuditLog
+from transom.host.audit import AuditLog, RecordedCall
 from transom.host.tools.tool_visibility import ViewCalls, view_may_call
 from transom.host.views.renderers import Turn
 from transom.host.views.tasks import TaskServers
@@ -55,7 +55,7 @@ _LIST_CHANGED = frozenset(
 )
 _MAX_TASKS = 1000  # of a View without a host
 
-Notify = Callable[[str, bytes], Awaitable[None]]
+_Notify = Callable[[str, bytes], Awaitable[None]]
 """Sends a notification to the View; waits while the View is slow."""
 
 ApproveCall = Callable[[Tool, Mapping[str, Any]], Awaitable[None]]
@@ -87,7 +87,7 @@ class ViewServer:
         self._view_calls: ViewCalls = view_calls
         self._approve = approve
         self._turn = turn
-        self._notify: Notify | None = None
+        self._notify: _Notify | None = None
         self._ready = False
         self._changes: set[str] = set()
         self._send_changes: Debounced | None = None
@@ -183,7 +183,7 @@ class ViewServer:
         self, server: Server, params: dict[str, Any], on_progress: OnProgress | None
     ) -> bytes:
         tool, arguments = params["name"][:128], params.get("arguments")
-        with self._audit.call(self._name, None, tool, arguments, by=self._view_id) as call:
+        with RecordedCall(self._audit, self._name, None, tool, arguments, by=self._view_id) as call:
             async with self._turn():
                 result = await server.request("tools/call", params, on_progress=on_progress)
             task = None if params.get("task") is None else task_in(result)
@@ -212,7 +212,7 @@ class ViewServer:
 
     # --- changes of the server's lists -------------------------------------------------------
 
-    def start(self, notify: Notify, on_error: Callable[[BaseException], object]) -> None:
+    def start(self, notify: _Notify, on_error: Callable[[BaseException], object]) -> None:
         """Subscribe to the server's notifications; `notify` sends to the View."""
         self._notify = notify
         if self._server is not None:

@@ -199,7 +199,7 @@ class RemoteHost(ToolHost):
         answer = await self._request("tools/list", b"{}", repeatable=True)
         return ToolList([msgspec.json.decode(answer, type=dict[str, tuple[Tool, ...]])["tools"]])
 
-    async def call(self, call: OutgoingCall) -> Any:
+    async def _call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
         check_arguments(call.name, call.arguments)
         given = None if call.arguments is None else dict(call.arguments)
@@ -408,7 +408,7 @@ class SharedHost:
                 relay = _relay(session, (call.meta or {}).get("progressToken"))
                 given = (call.name, call.arguments, call.timeout, relay)
                 outgoing = OutgoingCall(*given, call.task, call.open_view, call.call_id)
-                return _write_outcome(await host.call(outgoing))
+                return _write_outcome(await host._call(outgoing))
             case "host/approval":
                 call = msgspec.json.decode(params, type=_Call)
                 needed = await host.approval_needed(

@@ -490,7 +490,7 @@ class HeadlessRenderer(HeadlessSeat):
         await self._browser.open_page(self._local.stage, url)
 
     @property
-    def stage(self) -> Stage:
+    def _stage(self) -> Stage:
         """The Stage the Views are on."""
         return self._local.stage
 
@@ -505,7 +505,7 @@ class HeadlessRenderer(HeadlessSeat):
         Raises:
             TransomError: it could not be started, or did not show its page in time.
         """
-        await self._browser.check(self.stage)
+        await self._browser.check(self._stage)
         await self._local.show_page("")
 
     async def __aenter__(self) -> Self:

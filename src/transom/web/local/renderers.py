@@ -110,7 +110,7 @@ class BrowserRenderer(Seat):
         super().__init__(self._local)
 
     @property
-    def stage(self) -> Stage:
+    def _stage(self) -> Stage:
         """The Stage the Views are on."""
         return self._local.stage
 
