@@ -33,8 +33,8 @@ interface ShownView {
   leftOut: string;
 }
 
-interface Style {
-  style: string;
+interface NamedTools {
+  naming: string;
   tools: unknown[];
   bytes: number;
   estimatedTokens: number;
@@ -180,11 +180,11 @@ export class ViewTools {
   }
 
   async #measure(): Promise<void> {
-    await this.#ask("surface", this.#surface, (styles: Style[]) =>
-      styles.flatMap(({ style, tools, bytes, estimatedTokens }) => [
-        element("p", { class: "row" }, badge(style), plural(tools.length, "tool")),
+    await this.#ask("surface", this.#surface, (surfaces: NamedTools[]) =>
+      surfaces.flatMap(({ naming, tools, bytes, estimatedTokens }) => [
+        element("p", { class: "row" }, badge(naming), plural(tools.length, "tool")),
         ...notes(`${bytes} bytes, about ${estimatedTokens} tokens (estimated: 4 bytes each)`),
-        folded("Definitions", () => [jsonBlock(tools, `The surface, ${style}`)]),
+        folded("Definitions", () => [jsonBlock(tools, `The surface, ${naming}`)]),
       ]),
     );
   }

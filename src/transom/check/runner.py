@@ -322,7 +322,7 @@ class _Collection:
         unlinked -= {tool.name for tool in seen.text.tools if tool.link is not None}
         self._typeless = None if unlinked else Visit()
         if self._begin_for("listing in MCP 2026-07-28", "lists", "lists_call"):
-            seen = replace(seen, lists=await self._visit_modern())
+            seen = replace(seen, lists=await self._visit_stateless())
         if self._begin_for("visiting as a client without types", "no_mime"):
             typeless = self._typeless or await self._visit(lambda each: _list_only(each, NO_MIME))
             seen = replace(seen, no_mime=self._noted("no-types", typeless))
@@ -407,7 +407,7 @@ class _Collection:
 
     # --- MCP 2026-07-28 ----------------------------------------------------------------------
 
-    async def _visit_modern(self) -> Lists:
+    async def _visit_stateless(self) -> Lists:
         """List the tools as MCP 2026-07-28 does: twice, after calls, and on another connection."""
         listings: list[ListedTools] = []
         hints: list[CacheHint] = []
@@ -423,7 +423,7 @@ class _Collection:
             try:
                 await server.open(APPS, "server/discover")
             except ProtocolError:
-                await self._list_typeless(server, modern=False)
+                await self._list_typeless(server, stateless=False)
                 raise
             await listed(server, "at first")
             await listed(server, "when it is asked for again")
@@ -440,7 +440,7 @@ class _Collection:
             ]:
                 await _read(server, served[0])
             hints.extend(server.hints)
-            await self._list_typeless(server, modern=True)
+            await self._list_typeless(server, stateless=True)
             return Visit()
 
         async def look_again(server: Conversation) -> Visit:
@@ -458,13 +458,13 @@ class _Collection:
         different = {msgspec.json.encode(hint): hint for hint in hints}  # JSON has no hash
         return Lists(tuple(listings), tuple(different.values()))
 
-    async def _list_typeless(self, server: Conversation, *, modern: bool) -> None:
+    async def _list_typeless(self, server: Conversation, *, stateless: bool) -> None:
         """List the tools as a client without types does, on this connection, if that works."""
         if self._typeless is None:
             with suppress(NoAnswer, ProtocolError):
-                if modern:
+                if stateless:
                     server.present_as(NO_MIME)
-                self._typeless = await _list_only(server, None if modern else NO_MIME)
+                self._typeless = await _list_only(server, None if stateless else NO_MIME)
 
     async def _call_again(self, server: Conversation) -> list[str]:
         """Call some of those tools again that answered; their names."""

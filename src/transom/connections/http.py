@@ -501,10 +501,12 @@ class HttpHeaders:
         if isinstance(message, JSONRPCRequest) and message.method in ("initialize", "tools/list"):
             self._pending[message.id] = (message.method, isinstance(version, str))
         if isinstance(version, str):
-            return self._modern(version, message.method, params)
+            return self._stateless_headers(version, message.method, params)
         return {} if self._version is None else {MCP_PROTOCOL_VERSION_HEADER: self._version}
 
-    def _modern(self, version: str, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+    def _stateless_headers(
+        self, version: str, method: str, params: Mapping[str, Any]
+    ) -> dict[str, str]:
         headers = {
             MCP_PROTOCOL_VERSION_HEADER: encode_header_value(version),
             MCP_METHOD_HEADER: encode_header_value(method),
@@ -536,11 +538,11 @@ class HttpHeaders:
         pending = self._pending.pop(message.id, None)
         if pending is None or isinstance(message, JSONRPCError):
             return
-        method, modern = pending
+        method, stateless = pending
         if method == "initialize":
             version: object = message.result.get("protocolVersion")
             self._version = version if isinstance(version, str) else None
-        elif modern and isinstance(message.result.get("tools"), list):
+        elif stateless and isinstance(message.result.get("tools"), list):
             tools = cast("list[object]", message.result["tools"])
             message.result["tools"] = [each for each in tools if self._learn_tool(as_object(each))]
 

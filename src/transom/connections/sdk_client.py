@@ -120,8 +120,8 @@ class SdkServer(CachingServer):
     def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
         """See `Server`."""
         stop = super().subscribe(observer)
-        modern = self._session.protocol_version in MODERN_PROTOCOL_VERSIONS
-        if modern and self._lists and self._listener is None:
+        stateless = self._session.protocol_version in MODERN_PROTOCOL_VERSIONS
+        if stateless and self._lists and self._listener is None:
             self._listener = asyncio.ensure_future(self._listen())
 
         def unsubscribe() -> None:

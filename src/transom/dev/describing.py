@@ -108,11 +108,11 @@ def changes(before: Mapping[str, Tool], now: Mapping[str, Tool]) -> dict[str, An
 def described_surface(
     server: str, tools: Iterable[Tool], views: Iterable[View], drive: Iterable[Tool]
 ) -> list[dict[str, Any]]:
-    """What a model is given, in each style, and how much of its context that takes."""
+    """What a model is given, for each naming, and how much of its context that takes."""
     listed, opened, driving = list(tools), list(views), tuple(drive)
     found: list[dict[str, Any]] = []
-    for style in get_args(Naming):
-        surface = Surface(style)
+    for naming in get_args(Naming):
+        surface = Surface(naming)
         surface.put_server(server, listed)
         for view in opened:
             surface.put_view(view.id, view.tools)
@@ -120,5 +120,5 @@ def described_surface(
         given = tools_for("mcp", surface.tools())
         size = len(msgspec.json.encode(given))
         tokens = round(size / _BYTES_PER_TOKEN)
-        found.append({"style": style, "tools": given, "bytes": size, "estimatedTokens": tokens})
+        found.append({"naming": naming, "tools": given, "bytes": size, "estimatedTokens": tokens})
     return found
