@@ -10,15 +10,15 @@ from tests.gateway.in_memory import HELLO, Fake, gateway, text
 from tests.gateway.memory import TOOLS, Server, words
 from tests.gateway.memory import gateway as viewing
 from tests.gateway.test_http import gateway as http_gateway
-from tests.gateway.test_several_modern import (
+from tests.gateway.test_several_stateless import (
     ACKNOWLEDGED,
     COMPLETE,
     META,
     STREAM,
     TOOLS_CHANGED,
     UNKNOWN,
-    modern,
     stamped,
+    stateless,
     streaming,
 )
 from tests.gateway.test_stateless import post
@@ -92,7 +92,7 @@ async def test_a_newer_server_that_is_slow_to_start_is_discovered_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr("transom.gateway.members._DISCOVERED_WITHIN", 0.05)
-    one = modern("one", "search")
+    one = stateless("one", "search")
     found = one.answers.pop("server/discover")
     one.answers["initialize"] = {
         "error": {"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}}

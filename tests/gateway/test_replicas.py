@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 
 from tests.browser.views import html
 from tests.cli.running import transom
-from tests.gateway.modern import call
+from tests.gateway.stateless import call
 from tests.gateway.test_http import BOTH, INITIALIZE, text_of
 from tests.gateway.test_stateless import events, post
 from tests.redis_server import RedisServer

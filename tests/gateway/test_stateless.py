@@ -11,9 +11,9 @@ from msgspec import Raw
 
 from tests.connections.scripted_server import ScriptedServer
 from tests.gateway.chatty import chatty, in_memory
-from tests.gateway.modern import ENVELOPE, SUBSCRIPTION, call, stamped
+from tests.gateway.stateless import ENVELOPE, SUBSCRIPTION, call, stamped
 from tests.gateway.test_http import BOTH, INITIALIZE, Page, client, gateway, text_of
-from tests.gateway.test_several_modern import modern, streaming
+from tests.gateway.test_several_stateless import stateless, streaming
 from tests.host.shop import Heard, editor, shop
 from transom import App, InProcessRenderer
 from transom.gateway.lists import has_invalid_headers
@@ -119,7 +119,7 @@ async def test_a_client_that_goes_away_has_cancelled_its_request() -> None:
 
 async def test_who_waits_long_for_an_answer_gets_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transom.gateway.http_session._KEEP_ALIVE", 0.01)
-    server = modern("slow", "wait")
+    server = stateless("slow", "wait")
     del server.answers["tools/call"]
     async with gateway(server.connect) as (url, _), httpx2.AsyncClient() as http:
         params = stamped(call("wait"))
@@ -163,7 +163,7 @@ async def test_a_stream_carries_its_own_id_and_ends_when_its_client_goes() -> No
 
 
 async def test_a_log_reaches_the_request_that_wants_one_and_no_other() -> None:
-    server = modern("one", "work")
+    server = stateless("one", "work")
     del server.answers["tools/call"]
     async with gateway(server.connect) as (url, _), httpx2.AsyncClient() as http:
 
@@ -333,7 +333,7 @@ async def test_a_method_that_the_version_does_not_have_is_404_and_begins_nothing
 
 
 async def test_versions_in_a_refusal_are_those_of_discovery() -> None:
-    server = modern("one")  # it knows a version that the gateway does not
+    server = stateless("one")  # it knows a version that the gateway does not
     async with gateway(server.connect) as (url, _), httpx2.AsyncClient() as http:
         meta = {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "2027-01-01"}
         headers = headers_for("tools/list", None, **{"mcp-protocol-version": "2027-01-01"})
@@ -345,7 +345,7 @@ async def test_versions_in_a_refusal_are_those_of_discovery() -> None:
 
 
 async def test_a_name_that_no_header_can_have_is_encoded() -> None:
-    server = modern("one", "größe")
+    server = stateless("one", "größe")
     async with gateway(server.connect) as (url, _), httpx2.AsyncClient() as http:
         params = stamped(call("größe"))
         name = "=?base64?" + b64encode("größe".encode()).decode() + "?="
@@ -356,7 +356,7 @@ async def test_a_name_that_no_header_can_have_is_encoded() -> None:
 
 async def test_an_unknown_method_is_404_and_what_is_no_request_is_refused() -> None:
     unknown = {"error": {"code": -32601, "message": "Method not found"}}
-    server = modern("one", answers={"no/such": unknown})
+    server = stateless("one", answers={"no/such": unknown})
     async with gateway(server.connect) as (url, _), httpx2.AsyncClient() as http:
         answer = await post(http, url, "no/such")
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, -32601)
@@ -405,7 +405,7 @@ async def test_only_so_many_principals_are_let_in_and_they_end_when_idle() -> No
 
 
 async def test_a_server_that_cannot_be_started_is_an_error_and_tried_again() -> None:
-    server = modern("one", "search")
+    server = stateless("one", "search")
     server.broken = True
     async with gateway(server.connect) as (url, served), httpx2.AsyncClient() as http:
         answer = await post(http, url, "tools/list")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway import everything, modern
+from tests.gateway import everything, stateless
 from tests.gateway.raw_client import GATEWAY, raw_client
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.configuration.config import server_from_command
@@ -79,10 +79,10 @@ async def test_the_everything_server_is_the_same_behind_the_gateway():
 async def test_a_2026_07_28_server_is_the_same_on_the_wire_behind_the_gateway():
     async def run(command: list[str]) -> dict[str, str]:
         async with raw_client(command) as client:
-            return await modern.RawScript(client).run()
+            return await stateless.RawScript(client).run()
 
     direct, through = await asyncio.gather(
-        run(modern.COMMAND), run(behind_the_gateway(modern.COMMAND))
+        run(stateless.COMMAND), run(behind_the_gateway(stateless.COMMAND))
     )
     found = differences(direct, through)
     [discovers] = [label for label in direct if "server/discover" in label]
@@ -99,8 +99,8 @@ async def test_a_2026_07_28_server_is_the_same_on_the_wire_behind_the_gateway():
 @asynccontextmanager
 async def gateway_over_http() -> AsyncIterator[str]:
     """Where the gateway of the server is."""
-    server = server_from_command(modern.COMMAND, name="modern")
-    gateway = HttpGateway([("modern", connect_to(server))], ViewOptions(None))
+    server = server_from_command(stateless.COMMAND, name="stateless")
+    gateway = HttpGateway([("stateless", connect_to(server))], ViewOptions(None))
     async with serving(gateway, "127.0.0.1", 0) as url:
         yield url
 
@@ -110,9 +110,9 @@ async def gateway_over_http() -> AsyncIterator[str]:
 async def test_the_sdk_client_gets_the_same_behind_the_gateway(mode: str, version: str):
     async with gateway_over_http() as url:
         direct, *through = await asyncio.gather(
-            modern.sdk_script(modern.COMMAND, mode),
-            modern.sdk_script(behind_the_gateway(modern.COMMAND), mode),
-            modern.sdk_script(url, mode),
+            stateless.sdk_script(stateless.COMMAND, mode),
+            stateless.sdk_script(behind_the_gateway(stateless.COMMAND), mode),
+            stateless.sdk_script(url, mode),
         )
     assert direct["version"] == version
     able = direct["capabilities"] | ADDED_CAPABILITIES | TASKS[version]

@@ -27,7 +27,7 @@ def stamped(params: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]
     return {**(params or {}), "_meta": {**ENVELOPE, **meta}}
 
 
-def modern(name: str, *tools: str, **options: Any) -> Fake:
+def stateless(name: str, *tools: str, **options: Any) -> Fake:
     """A server that speaks 2026-07-28, and acknowledges streams without ending them."""
     answers = {
         "server/discover": {
@@ -45,7 +45,7 @@ def modern(name: str, *tools: str, **options: Any) -> Fake:
 
 
 def streaming(name: str, *tools: str, honours: dict[str, Any] | None = None) -> Fake:
-    server = modern(name, *tools)
+    server = stateless(name, *tools)
 
     async def listen(message: dict[str, Any]) -> None:
         wanted = message["params"]["notifications"] if honours is None else honours
@@ -70,8 +70,8 @@ def names(listing: dict[str, Any]) -> list[str]:
 
 
 async def test_discovery_is_merged_when_all_servers_speak_it():
-    one = modern("one", capabilities={"logging": {}})
-    two = modern("two", capabilities={"prompts": {}})
+    one = stateless("one", capabilities={"logging": {}})
+    two = stateless("two", capabilities={"prompts": {}})
     async with gateway(one, two, greet=False) as client:
         found = await client.result("server/discover", stamped())
     info = found.pop("_meta")[f"{META}serverInfo"]
@@ -95,7 +95,7 @@ async def test_discovery_is_merged_when_all_servers_speak_it():
 async def test_a_method_of_an_earlier_version_is_not_found_and_changes_nothing(
     method: str, servers: int
 ):
-    behind = [modern(each, "look", capabilities={"logging": {}}) for each in "ab"[:servers]]
+    behind = [stateless(each, "look", capabilities={"logging": {}}) for each in "ab"[:servers]]
     async with gateway(*behind, greet=False) as client:
         await client.result("server/discover", stamped())
         refused = await client.ask(method, stamped({"level": "debug"}))
@@ -107,7 +107,7 @@ async def test_a_method_of_an_earlier_version_is_not_found_and_changes_nothing(
 async def test_a_task_of_the_extension_is_asked_about_where_it_was_given():
     def worker(name: str) -> Fake:
         made = {"taskId": f"task-{name}", "status": "working", "ttlMs": None}
-        return modern(
+        return stateless(
             name,
             f"work_{name}",
             capabilities={"extensions": {f"{META}tasks": {}}},
@@ -131,7 +131,7 @@ async def test_a_task_of_the_extension_is_asked_about_where_it_was_given():
 
 
 async def test_each_server_gets_the_clients_envelope_and_that_views_can_be_shown():
-    one, two = modern("one", "search"), modern("two", "search")
+    one, two = stateless("one", "search"), stateless("two", "search")
     async with gateway(one, two, greet=False) as client:
         await client.result("server/discover", stamped())
         await client.result("tools/list", stamped())
@@ -150,7 +150,7 @@ async def test_each_server_gets_the_clients_envelope_and_that_views_can_be_shown
 
 
 async def test_an_older_server_is_discovered_with_the_others_and_its_requests_are_translated():
-    one, two = modern("one", "search"), Fake("two", ["find"], {"server/discover": UNKNOWN})
+    one, two = stateless("one", "search"), Fake("two", ["find"], {"server/discover": UNKNOWN})
     async with gateway(one, two, greet=False) as client:
         found = await client.result("server/discover", stamped())
         assert found["supportedVersions"] == ["2026-07-28"]
@@ -166,7 +166,7 @@ async def test_an_older_server_is_discovered_with_the_others_and_its_requests_ar
 
 
 async def test_an_older_client_is_initialized_with_newer_servers_and_its_requests_are_translated():
-    one, two = modern("one", "search", instructions="x"), Fake("two", ["find"])
+    one, two = stateless("one", "search", instructions="x"), Fake("two", ["find"])
     one.answers["initialize"] = UNKNOWN
     async with gateway(one, two) as client:
         assert names(await client.result("tools/list")) == ["search", "find"]
@@ -181,7 +181,7 @@ async def test_an_older_client_is_initialized_with_newer_servers_and_its_request
 
 @pytest.mark.parametrize("versions", [["2027-01-01"], "nonsense", []])
 async def test_a_server_without_a_known_version_is_left_out(versions: Any):
-    one, two = modern("one"), modern("two")
+    one, two = stateless("one"), stateless("two")
     two.answers["server/discover"] = {
         **two.answers["server/discover"],
         "supportedVersions": versions,
@@ -205,7 +205,7 @@ async def test_a_server_that_is_not_there_is_left_out_of_discovery_and_comes_lat
 
 
 async def test_a_client_may_begin_with_any_request():
-    one, two = modern("one", "search"), modern("two", "find")
+    one, two = stateless("one", "search"), stateless("two", "find")
     async with gateway(one, two, greet=False) as client:
         listings = [client.result("tools/list", stamped()) for _ in range(3)]
         for listing in await asyncio.gather(*listings):
@@ -224,8 +224,8 @@ async def test_a_call_that_wants_input_first_passes_through_and_so_does_its_answ
         "requestState": "sealed",
     }
     done = {"resultType": "complete", "content": [text("done")]}
-    one = modern("one", "greet")
-    two = modern("two", "greet")
+    one = stateless("one", "greet")
+    two = stateless("two", "greet")
     two.answers["tools/call"] = lambda params: done if "inputResponses" in params else wanted
     async with gateway(one, two, greet=False) as client:
         await client.result("tools/list", stamped())
@@ -322,7 +322,7 @@ async def test_nothing_comes_on_a_stream_before_it_is_acknowledged():
 
 async def test_a_server_without_streams_does_not_keep_the_others_from_it():
     unknown = {"error": {"code": -32601, "message": "Method not found"}}
-    one = modern("one", answers={"subscriptions/listen": unknown})
+    one = stateless("one", answers={"subscriptions/listen": unknown})
     two = streaming("two")
     async with gateway(one, two, greet=False) as client:
         await client.result("server/discover", stamped())
@@ -335,8 +335,8 @@ async def test_a_server_without_streams_does_not_keep_the_others_from_it():
 
 async def test_a_stream_that_every_server_refuses_is_refused():
     no = {"error": {"code": -32602, "message": "no", "data": [1]}}
-    one = modern("one", answers={"subscriptions/listen": no})
-    two = modern("two", answers={"subscriptions/listen": no})
+    one = stateless("one", answers={"subscriptions/listen": no})
+    two = stateless("two", answers={"subscriptions/listen": no})
     async with gateway(one, two, greet=False) as client:
         await client.result("server/discover", stamped())
         wanted = stamped({"notifications": {"toolsListChanged": True}})

@@ -1,4 +1,4 @@
-"""What clients of 2026-07-28 and of the handshake before it do with `modern_server`."""
+"""What clients of 2026-07-28 and of the handshake before it do with `stateless_server`."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ from mcp_types import (
 
 from tests.gateway.raw_client import PYTHON, ROOT, RawClient
 
-COMMAND = [PYTHON, "-m", "tests.gateway.modern_server"]
+COMMAND = [PYTHON, "-m", "tests.gateway.stateless_server"]
 _META = "io.modelcontextprotocol/"
 SUBSCRIPTION = f"{_META}subscriptionId"
 ENVELOPE = {

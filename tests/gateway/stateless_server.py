@@ -16,7 +16,7 @@ from mcp_types import (
 from pydantic import BaseModel
 
 server = MCPServer(
-    "modern", version="3", log_level="CRITICAL", instructions="Ask it anything.", title="Modern"
+    "stateless", version="3", log_level="CRITICAL", instructions="Ask it anything.", title="Modern"
 )
 
 
