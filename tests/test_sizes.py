@@ -66,3 +66,14 @@ class B:
     first, second = (n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
     assert attributes(first) == {"one", "two", "three", "four"}
     assert attributes(second) == {"five", "six"}
+
+
+def test_a_class_name_occurs_once() -> None:
+    names = [
+        node.name
+        for name, text in MODULES.items()
+        if "templates/" not in name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []

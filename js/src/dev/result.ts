@@ -11,14 +11,13 @@ interface Block {
   data?: unknown;
 }
 
+const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
 /** A block of content; pictures are shown, everything else that is not text is named. */
 function shown(block: Block): HTMLElement {
   const { type, text, mimeType, data } = block;
   if (type === "text" && typeof text === "string") return textBlock(text, "Text");
-  const isPicture =
-    type === "image" &&
-    typeof mimeType === "string" &&
-    /^image\/(png|jpeg|gif|webp)$/.test(mimeType);
+  const isPicture = type === "image" && typeof mimeType === "string" && PICTURES.includes(mimeType);
   if (isPicture && typeof data === "string" && !data.includes("…")) {
     return element("img", { src: `data:${mimeType};base64,${data}`, alt: "Image" });
   }

@@ -19,7 +19,7 @@ from transom.cli.command import (
 )
 
 
-class _ReportOptions(CommandOptions):
+class _ConformReportOptions(CommandOptions):
     panel = "What to print"
 
     format: Literal["table", "json", "junit", "html"] = choice(
@@ -38,7 +38,7 @@ class _ReportOptions(CommandOptions):
     requirements: bool = flag("List all requirements and stop.")
 
 
-class ConformOptions(_ReportOptions):
+class ConformOptions(_ConformReportOptions):
     """What both commands have."""
 
     module = "transom.cli.conform"

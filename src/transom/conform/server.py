@@ -73,7 +73,7 @@ _PAGES = r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"  # a host that is a p
 _Context = ServerRequestContext[Any, Any]
 
 
-class _Server(Server[Any]):
+class _AnnouncingServer(Server[Any]):
     """Announces that its lists change."""
 
     def create_initialization_options(self, *args: Any, **kwargs: Any) -> Any:
@@ -114,7 +114,7 @@ class ConformServer:
         self._wait_reached: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._bus = InMemorySubscriptionBus()
         self._tools = tomllib.loads(_FOLDER.joinpath("tools.toml").read_text("utf-8"))
-        self.mcp: Server[Any] = _Server(
+        self.mcp: Server[Any] = _AnnouncingServer(
             "transom-conform",
             version=__version__,
             instructions="Measures the MCP Apps host that is connected. Begin with conform_start.",

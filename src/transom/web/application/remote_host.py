@@ -73,7 +73,7 @@ class _Changes(msgspec.Struct):
     contexts: list[ModelContext]
 
 
-class _Call(msgspec.Struct):
+class _RemoteCall(msgspec.Struct):
     name: str
     arguments: dict[str, Any] | None = None
     timeout: float | None = None
@@ -89,7 +89,7 @@ class _Arguments(msgspec.Struct):
     call_id: str
 
 
-class _Message(msgspec.Struct):
+class _RemoteMessage(msgspec.Struct):
     view_id: str
     blocks: list[ContentBlock]
 
@@ -204,7 +204,7 @@ class RemoteHost(ToolHost):
         check_arguments(call.name, call.arguments)
         given = None if call.arguments is None else dict(call.arguments)
         name, id = sendable(call.name), None if call.call_id is None else sendable(call.call_id)
-        sent = _Call(name, given, call.timeout, call.as_task, call.open_view, id)
+        sent = _RemoteCall(name, given, call.timeout, call.as_task, call.open_view, id)
         return _read_outcome(await self._request("tools/call", wire.encode(sent), call.on_progress))
 
     async def approval_needed(
@@ -216,7 +216,7 @@ class RemoteHost(ToolHost):
         except ProtocolError:  # the call will raise it
             return None
         given = None if arguments is None else dict(arguments)
-        call = _Call(sendable(name), given, call_id=sendable(call_id))
+        call = _RemoteCall(sendable(name), given, call_id=sendable(call_id))
         answer = await self._request("host/approval", wire.encode(call))
         return msgspec.json.decode(answer, type=dict[str, ApprovalRequest | None])["request"]
 
@@ -277,7 +277,7 @@ class RemoteHost(ToolHost):
     async def _handle(self, request: wire.Request) -> bytes:
         if request.method != "host/message" or request.params is None:
             raise ProtocolError(METHOD_NOT_FOUND, f"{request.method} is not known here")
-        message = msgspec.json.decode(request.params, type=_Message)
+        message = msgspec.json.decode(request.params, type=_RemoteMessage)
         view = self._views.get(message.view_id)
         if view is None or not self.on_message:
             return wire.encode({"accepted": False})
@@ -372,7 +372,7 @@ class SharedHost:
         """Give a message of a View to an agent on another worker."""
         if not self._takers:
             raise Refused("No agent takes messages of Views now")
-        message = wire.encode(_Message(view.id, blocks))
+        message = wire.encode(_RemoteMessage(view.id, blocks))
         try:
             answer = await self._takers[-1].request("host/message", message, timeout=_TAKEN_WITHIN)
         except ProtocolError as error:
@@ -404,13 +404,13 @@ class SharedHost:
             case "tools/list":
                 return wire.encode({"tools": tuple(await host.list_tools())})
             case "tools/call":
-                call = msgspec.json.decode(params, type=_Call)
+                call = msgspec.json.decode(params, type=_RemoteCall)
                 relay = _relay(session, (call.meta or {}).get("progressToken"))
                 given = (call.name, call.arguments, call.timeout, relay)
                 outgoing = OutgoingCall(*given, call.task, call.open_view, call.call_id)
                 return _write_outcome(await host._call(outgoing))
             case "host/approval":
-                call = msgspec.json.decode(params, type=_Call)
+                call = msgspec.json.decode(params, type=_RemoteCall)
                 needed = await host.approval_needed(
                     call.name, call.arguments, call_id=call.call_id or ""
                 )
