@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -72,6 +72,31 @@ def test_an_application_that_anyone_could_use_is_refused():
 def test_a_gateway_without_a_usable_server_is_refused(servers: dict[str, str | list[str]]):
     with pytest.raises(UsageError, match=r"^(Gateway\(servers\): 'shop'|A gateway needs at least)"):
         Gateway(servers)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"command": None}, {"command": ()}, {"command": ("python",), "url": "http://x/mcp"}]
+)
+def test_a_configured_server_that_cannot_be_reached_is_refused(wrong: dict[str, Any]):
+    with pytest.raises(UsageError, match=r"^Gateway\(servers\): 'shop' needs either a command"):
+        Gateway([ServerConfig(name="shop", **wrong)])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "known"),
+    [
+        ({"naming": "nonsense"}, "flat, indirect, both"),
+        ({"approval": "maybe"}, "client, page, elicit, never"),
+        ({"drive": "x"}, "when_no_tools, always, never"),
+        ({"view_calls": "all"}, "spec, linked, declared"),
+        ({"naming": ["flat"]}, "flat, indirect, both"),
+    ],
+)
+def test_a_setting_that_there_is_not_is_refused(wrong: dict[str, Any], known: str):
+    (name, value) = next(iter(wrong.items()))
+    with pytest.raises(UsageError) as refused:
+        Gateway({"shop": ["python"]}, **wrong)
+    assert str(refused.value) == f"{name} is one of {known}, not {value!r}"
 
 
 @pytest.mark.processes

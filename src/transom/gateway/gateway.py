@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, get_args
 
 from transom.connections.connection import Connect
 from transom.connections.targets import identity_of
+from transom.drive.tools import Drive
 from transom.errors import UsageError
 from transom.gateway.client_host import Approval, Display, ViewOptions
 from transom.gateway.configuration.config import ServerConfig, server_from_command, server_from_url
@@ -14,16 +15,15 @@ from transom.gateway.display import SharedDisplay
 from transom.gateway.members import connect_to
 from transom.gateway.merge import server_names
 from transom.gateway.proxy import Proxy
+from transom.host.tools.tool_visibility import ViewCalls
 from transom.host.views.view_settings import ViewSettings
 
 if TYPE_CHECKING:
     from transom.bus import Bus
     from transom.channel import Channel
-    from transom.drive.tools import Drive
     from transom.gateway.http import HttpGateway
     from transom.host.limits import Limits
     from transom.host.tools.surface import Naming
-    from transom.host.tools.tool_visibility import ViewCalls
     from transom.host.views.renderers import Renderer
     from transom.traffic import TrafficListener
 
@@ -58,7 +58,8 @@ class Gateway:
         traffic: gets every message to and from servers and Views; see `Host`.
 
     Raises:
-        UsageError: there is no server, or one has no command or URL that can be used.
+        UsageError: there is no server, one has no command or URL that can be used, or a setting has
+            a value that there is not.
     """
 
     def __init__(
@@ -76,9 +77,16 @@ class Gateway:
         hung_after: float = 300.0,
         traffic: TrafficListener | None = None,
     ) -> None:
+        _check("naming", naming, ("flat", "indirect", "both"))  # its module loads much
+        _check("approval", approval, get_args(Approval))
+        _check("drive", drive, get_args(Drive))
+        _check("view_calls", view_calls, get_args(ViewCalls))
         configs = _configs(servers) if isinstance(servers, Mapping) else list(servers)
         if not configs:
             raise UsageError("A gateway needs at least one server")
+        for each in configs:
+            if bool(each.command) is bool(each.url):
+                raise UsageError(f"Gateway(servers): {each.name!r} needs either a command or a URL")
         self._servers = [(each.name, connect_to(each)) for each in configs]
         names = server_names([each.name for each in configs])
         settings = {
@@ -222,6 +230,11 @@ class Gateway:
             token=token, allowed_hosts=(), max_clients=max_clients, idle=idle, bus=bus
         )
         await serve_http(application, address, announce=announce)
+
+
+def _check(setting: str, value: object, known: Sequence[str]) -> None:
+    if value not in known:
+        raise UsageError(f"{setting} is one of {', '.join(known)}, not {value!r}")
 
 
 def _configs(servers: Mapping[str, Sequence[str] | str]) -> list[ServerConfig]:
