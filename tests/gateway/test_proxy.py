@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateway.in_memory import HELLO, End, Fake, gateway, text
 from transom.gateway.client_views import ClientViews
-from transom.gateway.eras import Era
+from transom.gateway.eras import ClientRequest
 
 COUNTS = pytest.mark.parametrize("count", [1, 2])
 
@@ -94,10 +94,10 @@ async def test_what_goes_wrong_with_one_message_is_answered_logged_and_harms_no_
 ):
     owns = ClientViews.owns
 
-    def broken(views: ClientViews, name: str, era: Era) -> bool:
-        if name == "broken":
+    def broken(views: ClientViews, request: ClientRequest) -> bool:
+        if request.name == "broken":
             raise RuntimeError("a secret")
-        return owns(views, name, era)
+        return owns(views, request)
 
     monkeypatch.setattr(ClientViews, "owns", broken)
     made = servers(count)

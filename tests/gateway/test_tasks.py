@@ -136,7 +136,7 @@ async def test_a_views_tool_that_takes_long_is_a_task_for_a_client_with_the_exte
         assert state["status"] == "completed"
         assert words(state["result"]) == ["worked 3"]
         # What ends at once is no task.
-        monkeypatch.setattr("transom.gateway.eras._TASK_AFTER", 3600)
+        monkeypatch.setattr("transom.gateway.view_tasks._TASK_AFTER", 3600)
         assert words(await at.call("call_view_tool", **through)) == ["worked 3"]
         at.meta[f"{META}clientCapabilities"] = {}
         assert (await at.ask("tasks/get", id))["code"] == -32021

@@ -1,6 +1,7 @@
 """The client of a gateway: the door where its requests are read, and the order of its messages.
 
-1. A request is read once, here (`ClientRequest`), and handled by a `ClientHandler`.
+1. A request is read once, here or where it came in by HTTP (`ClientRequest`), and handled by a
+   `ClientHandler`.
 2. The client's messages are handled in order. Most requests run as tasks, which begin in the next
    turn of the event loop; messages that come in the same turn wait behind them.
 3. A request that is only forwarded to a server is sent at once, without a task (`pass_on`).
@@ -27,7 +28,7 @@ from transom.errors import (
     ProtocolError,
     TransomError,
 )
-from transom.gateway.eras import ClientIdentity, ClientRequest
+from transom.gateway.eras import ClientIdentity, ClientRequest, read_request
 from transom.json_values import members
 from transom.protocol import wire
 from transom.protocol.peer import Peer, Progress
@@ -37,6 +38,9 @@ _log = logging.getLogger("transom.gateway")
 
 Notify = Callable[[str, bytes | None], object]
 """Sends a notification: method, params."""
+
+ReadRequest = Callable[[wire.Request], ClientRequest]
+"""Reads a request of the client's."""
 
 MAX_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 200
@@ -67,9 +71,12 @@ class ClientHandler(Protocol):
 class Client:
     """One client: who it is, and its session."""
 
-    def __init__(self, channel: Channel, handler: ClientHandler) -> None:
+    def __init__(
+        self, channel: Channel, handler: ClientHandler, read: ReadRequest = read_request
+    ) -> None:
         self.identity = ClientIdentity()
         self._handler = handler
+        self._read = read
         self._queued = False
         self._session = Session(
             channel,
@@ -106,7 +113,7 @@ class Client:
     # --- from the client ---------------------------------------------------------------------
 
     def _handle_request(self, given: wire.Request) -> Awaitable[bytes | Raw]:
-        request = ClientRequest(given)
+        request = self._read(given)
         passed = None if self._queued else self._handler.pass_on(request)
         if passed is not None:
             return passed

@@ -44,7 +44,7 @@ from transom.gateway.client_host import (
     ViewRecords,
     log_error,
 )
-from transom.gateway.eras import ERAS, MAX_TASK_TIME, CallTasks, ClientRequest, Era
+from transom.gateway.eras import ClientRequest, ends_call, streams_list_views
 from transom.gateway.inputs import Inputs
 from transom.gateway.subscriptions import Subscriptions
 from transom.gateway.view_messages import (
@@ -56,10 +56,11 @@ from transom.gateway.view_messages import (
     uri_of,
     with_blocks,
 )
+from transom.gateway.view_tasks import MAX_TASK_TIME, CallTasks
 from transom.host.tools.indirect_tools import INDIRECT_TOOLS, LIST_VIEW_TOOLS
 from transom.host.tools.tool_names import owner_of
 from transom.host.tools.tool_visibility import links_view, model_may_call
-from transom.json_values import clean, member, members, without_marks
+from transom.json_values import clean, member, without_marks
 from transom.protocol import wire
 from transom.protocol.messages import OPEN
 from transom.protocol.methods import read_result
@@ -180,14 +181,15 @@ class ClientViews:
 
     # --- tools -------------------------------------------------------------------------------
 
-    def owns(self, name: str, era: Era) -> bool:
-        """Whether a tool of that name belongs to a View, or is one of the fixed tools."""
+    def owns(self, request: ClientRequest) -> bool:
+        """Whether a call's tool belongs to a View, or is one of the fixed tools."""
+        name = request.name or ""
         if name in self._taken or not self._host.needed:
             return False
         if name in self._standing():
             return True
         host, owner = self._host.host, owner_of(name)
-        if host is None or owner is None or self._naming(era) == "indirect":
+        if host is None or owner is None or self._naming(request) == "indirect":
             return False
         return host.was_view(owner)
 
@@ -201,15 +203,15 @@ class ClientViews:
             tools = (*tools, _SCREENSHOT)
         return {tool.name: tool for tool in tools if tool.name not in self._taken}
 
-    def _naming(self, era: Era) -> Naming:
-        return era.naming(self._options.naming)
+    def _naming(self, request: ClientRequest) -> Naming:
+        return request.naming(self._options.naming)
 
-    async def tools(self, era: Era) -> tuple[list[bytes], bool]:
+    async def tools(self, request: ClientRequest) -> tuple[list[bytes], bool]:
         """The tools to add to those of servers, and whether tools of Views may be among them."""
         if not self._host.needed:
             return [], False
         shown = list(self._standing().values())
-        host, changing = self._host.host, self._naming(era) != "indirect"
+        host, changing = self._host.host, self._naming(request) != "indirect"
         if host is not None and host.views and changing:
             await host.list_tools()  # lists Views again that may have changed
             for view_id in host.views:
@@ -218,10 +220,10 @@ class ClientViews:
 
     async def call(self, request: ClientRequest) -> bytes:
         """Call a tool of a View, or one of the fixed tools."""
-        host, era, name = await self._host.ready(), request.era, request.name or ""
+        host, name = await self._host.ready(), request.name or ""
         request.servers.update(host.servers)
-        task = era.task_wanted(request)
-        if task is not None and era.answers_with_task(None) and not self._may_be_task(host, name):
+        task = request.task_wanted()
+        if task is not None and request.asks_for_tasks and not self._may_be_task(host, name):
             raise ProtocolError(METHOD_NOT_FOUND, f"Tool {name[:128]} cannot run as a task")
         result: Any
         try:
@@ -238,10 +240,10 @@ class ClientViews:
         except TransomError as error:
             result = _error_result(error)
         if name == LIST_VIEW_TOOLS:
-            result = self._with_names(result, era)
-        if task is None or not era.answers_with_task(result):
-            return self._finished(era, result)
-        return await self.tasks.run(era, self._follow(host, era, result), task)
+            result = self._with_names(result, request)
+        if task is None or not request.answers_with_task(result):
+            return self._finished(result, request)
+        return await self.tasks.run(request, self._follow(host, result, request), task)
 
     def _may_be_task(self, host: Host, name: str) -> bool:
         """Whether a tool can run as a task, as far as it is known."""
@@ -249,11 +251,11 @@ class ClientViews:
         executions = [tool.execution for tool in shown if tool.name == name]
         return executions != [None] and executions != [ToolExecution("forbidden")]
 
-    def _finished(self, era: Era, result: ToolResult) -> bytes:
+    def _finished(self, result: ToolResult, request: ClientRequest) -> bytes:
         """The result of a call, with what Views sent to the model."""
-        return era.completed(with_blocks(result.to_wire(), self._messages.take_unseen()))
+        return request.completed(with_blocks(result.to_wire(), self._messages.take_unseen()))
 
-    async def _follow(self, host: Host, era: Era, result: ToolResult | Task) -> bytes:
+    async def _follow(self, host: Host, result: ToolResult | Task, request: ClientRequest) -> bytes:
         """Wait for a View's task, and stop it if the call is cancelled."""
         if isinstance(result, Task):
             id = result.task_id
@@ -266,7 +268,7 @@ class ClientViews:
                 raise
             except TransomError as error:
                 result = _error_result(error)
-        return self._finished(era, result)
+        return self._finished(result, request)
 
     def _with_view_id(self, request: ClientRequest) -> dict[str, Any]:
         """The arguments of a call, with the id of a View in place of the client's name for it."""
@@ -274,20 +276,20 @@ class ClientViews:
         name = arguments.get("view_id")
         if name is None or request.name not in self._standing():
             return arguments
-        view_id = request.era.view_named(name, self._host.handles)
+        view_id = request.find_view(name, self._host.handles)
         if view_id is None:
             raise NotConnected(_NO_SUCH_VIEW)
         return {**arguments, "view_id": view_id}
 
-    def _name(self, view_id: str, era: Era) -> str:
-        return era.view_name(view_id, self._host.handles)
+    def _name(self, view_id: str, request: ClientRequest) -> str:
+        return request.name_of(view_id, self._host.handles)
 
-    def _with_names(self, result: ToolResult, era: Era) -> ToolResult:
+    def _with_names(self, result: ToolResult, request: ClientRequest) -> ToolResult:
         """A listing of Views with the client's names for them."""
         if result.is_error or result.structured_content is None:
             return result
         views = result.structured_content["views"]
-        named = [{**each, "view_id": self._name(each["view_id"], era)} for each in views]
+        named = [{**each, "view_id": self._name(each["view_id"], request)} for each in views]
         if named == views:
             return result
         listed = {"views": named}
@@ -329,9 +331,9 @@ class ClientViews:
         self, connection: ServerConnection, tool: Tool, request: ClientRequest, forward: Forward
     ) -> bytes:
         """Make a call that opens a View; its result, with a text about the View."""
-        if "task" in request.members:
+        if request.is_for_task:
             return await forward()  # there is no result to show yet
-        if request.era.opens_during_call:
+        if request.opens_during_call:
             return await self._show(connection, tool, request, forward)
         result = await forward()
         if not is_complete(result):
@@ -375,7 +377,7 @@ class ClientViews:
             else:
                 name = connection.name
                 shown = await host.call_with_view(name, tool, arguments, call_server)
-                about = self._describe(host, tool, shown, request.era)
+                about = self._describe(host, tool, shown, request)
         finally:
             if running is not None:
                 running.cancel()
@@ -393,7 +395,9 @@ class ClientViews:
             _log.error("a View could not be opened", exc_info=error)
         return f"The View of this tool could not be shown: {reason}"
 
-    def _describe(self, host: Host, opener: Tool, shown: ShownCall[Any], era: Era) -> str:
+    def _describe(
+        self, host: Host, opener: Tool, shown: ShownCall[Any], request: ClientRequest
+    ) -> str:
         """The text for the model about the View of a call."""
         assert self._options.screen is not None  # noqa: S101 - there would be no View
         view, where = shown.view, self._options.screen.where()
@@ -410,7 +414,7 @@ class ClientViews:
         if where is not None:
             lines[0] += f", and the user sees it at {where}"
         elif self._options.screen.pictures:
-            by_id = f'{SCREENSHOT_VIEW} with view_id "{self._name(view.id, era)}"'
+            by_id = f'{SCREENSHOT_VIEW} with view_id "{self._name(view.id, request)}"'
             lines[0] += f" in a browser without a window; {by_id} shows it"
         if shown.reused:
             lines.append("It was open already, and shows this call now.")
@@ -418,13 +422,14 @@ class ClientViews:
             own = view.provenance.own_name
             lines.append(f'It is from server {view.server}, and calls itself "{own}".')
         names = [tool.name for tool in host.view_tools(view.id)]
-        naming = self._naming(era)
+        naming = self._naming(request)
         if naming == "indirect":
             names = [tool.name for tool in view.tools if model_may_call(tool)]
         if names:
             more = len(names) - _MAX_NAMED
             listed = ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-            by_id = f'list_view_tools and call_view_tool with view_id "{self._name(view.id, era)}"'
+            name = self._name(view.id, request)
+            by_id = f'list_view_tools and call_view_tool with view_id "{name}"'
             if naming == "indirect":
                 lines.append(f"It has tools of its own: {listed}\nCall them by {by_id}.")
             else:
@@ -437,7 +442,7 @@ class ClientViews:
         else:
             lines.append("It has no tools of its own.")
         if host.may_drive(view.id) and LOOK_AT_VIEW in self._standing():
-            by_id = f'{LOOK_AT_VIEW} with view_id "{self._name(view.id, era)}"'
+            by_id = f'{LOOK_AT_VIEW} with view_id "{self._name(view.id, request)}"'
             lines.append(f"{by_id} shows what is on it, and {ACT_ON_VIEW} uses it.")
         return "\n".join(lines)
 
@@ -445,26 +450,26 @@ class ClientViews:
 
     def with_messages(self, result: bytes) -> bytes:
         """A tool's result with what the model has not seen yet, if the result ends the call."""
-        if not self._host.needed or not is_complete(result) or "task" in members(result):
+        if not self._host.needed or not ends_call(result):
             return result
         return with_blocks(without_marks(result), self._messages.take_unseen())
 
-    def resources(self, era: Era) -> list[bytes]:
+    def resources(self, request: ClientRequest) -> list[bytes]:
         """The resources of Views, as listed."""
-        if era.lists_change:
+        if request.lists_change:
             return self._messages.resources()
         return [INDEX] if self._host.needed else []
 
-    def read(self, uri: str, era: Era) -> bytes | None:
+    def read(self, uri: str, request: ClientRequest) -> bytes | None:
         """The result of reading one of them; None if `uri` is not one."""
         if uri != INDEX_URI and not uri.startswith(f"{INDEX_URI}/"):
             return None
         view_id = None
         if uri != INDEX_URI:
-            view_id = era.view_named(uri.removeprefix(f"{INDEX_URI}/"), self._host.handles)
+            view_id = request.find_view(uri.removeprefix(f"{INDEX_URI}/"), self._host.handles)
             if view_id is None:
                 return None
-        told = self._messages.read(view_id, lambda view_id: self._name(view_id, era))
+        told = self._messages.read(view_id, lambda view_id: self._name(view_id, request))
         if told is None:
             return None
         text = wire.encode(told).decode()
@@ -493,17 +498,18 @@ class ClientViews:
 
     def _views_changed(self) -> None:
         self._host.changed.trigger()
-        changing = [era for era in ERAS if era.lists_change]
-        self._subscriptions.notify_list_changed("resources", changing)
+        # Those who have streams see the index alone: see `resources`.
+        self._subscriptions.notify_list_changed("resources", streams=False)
 
     def _notify_updated(self, view_id: str) -> None:
-        for era in ERAS:
-            self._subscriptions.notify_resource_updated(uri_of(self._name(view_id, era)))
+        for name in self._host.handles.names_of(view_id):
+            self._subscriptions.notify_resource_updated(uri_of(name))
         self._subscriptions.notify_resource_updated(INDEX_URI)
 
     def _notify_tools_changed(self) -> None:
-        changing = [era for era in ERAS if self._naming(era) != "indirect"]
-        self._subscriptions.notify_list_changed("tools", changing)
+        naming = self._options.naming
+        if naming != "indirect":
+            self._subscriptions.notify_list_changed("tools", streams=streams_list_views(naming))
 
     # --- requests of Views -------------------------------------------------------------------
 

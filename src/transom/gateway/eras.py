@@ -10,26 +10,31 @@ answer it (`STATELESS`). A gateway has clients of both in front of servers of bo
    See `ClientIdentity` and `Era.introduced`.
 2. Lists. Before: a list may change at any time, and the server notifies the client. Now: lists
    stand still, at least for what a call does. So the tools of a View that a call opened are not
-   listed (`Era.lists_change`). Fixed tools list and call them, and name a View by a handle, which
-   any client of the same user may send and nobody can guess (`Handles`).
+   listed (`ClientRequest.naming`). Fixed tools list and call them, and name a View by a handle,
+   which any client of the same user may send and nobody can guess (`Handles`).
 3. Notifications. Before: the client gets all of them, and those of resources after
    `resources/subscribe`. Now: it gets what it asks for with `subscriptions/listen`, a request that
-   stays open as a stream (`Era.has_streams`, `subscriptions.py`).
+   stays open as a stream (`Era.has_streams`, `Translator.reaches_client`, `subscriptions.py`).
 4. Input from the user. Before: the server sends a request of its own while it works. Now: it
    answers with a result that requires input, and the client calls again with the answers, as often
-   as it takes (`Era.asks_in_answers`, `inputs.py`). That is why a View opens while a call runs, or
-   when it has ended (`Era.opens_during_call`).
+   as it takes (`ClientRequest.asks_in_answer`, `inputs.py`). That is why a View opens while a call
+   runs, or when it has ended (`ClientRequest.opens_during_call`).
 5. Tasks. Before: the client asks for one in its call, and waits with `tasks/result`. Now: an
-   extension. The server decides; `tasks/get` has the result, there are no lists (`CallTasks`).
+   extension. The server decides; `tasks/get` has the result, there are no lists (`view_tasks.py`).
 6. Results. Now: they have keys for one hop only, `resultType` and how long a list or a resource may
-   be cached; structured content may be any JSON (`Era.own_result`, `Era.completed`).
+   be cached; structured content may be any JSON (`ClientRequest.own_result`, `.completed`).
 7. An unknown resource is an error of its own code before, and one of invalid params now.
 8. HTTP. Before: sessions, which begin with `initialize`. Now: none; headers repeat the request's
    version, method and name (`http.py`, `http_session.py`).
 
-A request is read once, at the door, as a `ClientRequest`, which has its era. A server has the era
-in which it answered the client's introduction. If they differ, the server's `Translator` translates
-requests and results, in both directions.
+A request is read once, at the door, by `read_request`. Code behind the door asks the request, which
+is a `_StatelessRequest` if it is of 2026-07-28: how it names a View, what form its result has. Of a
+server, its `Translator` knows the version in which it answered the client's introduction; where
+that is not the request's, it translates requests and results, in both directions.
+
+`connections/versions.py` is this module's sibling at the servers: the same changes in what is sent
+to one server, for a gateway and for a host alike. It has the parts, such as the envelope and the
+two forms of a task, and nothing about clients.
 """
 
 # ruff: noqa: ARG002 - an era does not use what only the other one needs
@@ -38,9 +43,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import msgspec
 from msgspec import Raw
@@ -53,17 +58,15 @@ from transom.connections.versions import (
     DISCOVERY_VERSION,
     HANDSHAKE_VERSIONS,
     LOG_LEVEL_KEY,
-    MISSING_CAPABILITY,
     PROTOCOL_KEY,
     TASKS_EXTENSION,
-    as_extension_task,
+    is_complete,
     task_id_in,
     with_envelope,
     with_ui,
     without_envelope,
 )
 from transom.errors import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     ProtocolError,
@@ -71,18 +74,15 @@ from transom.errors import (
 )
 from transom.json_values import Members, member, members, with_member
 from transom.protocol import wire
-from transom.protocol.messages import CreateTaskResult, TaskRequest
+from transom.protocol.messages import TaskRequest
 from transom.recent import Recent
 from transom.session import OnProgress
-from transom.types import Task, ToolResult
-from transom.view.tasks import TaskRecord, TaskStore
+from transom.types import Task
 
 if TYPE_CHECKING:
     from transom.host.tools.surface import Naming
 
 RESOURCE_NOT_FOUND: Final = -32002
-MAX_TASK_TIME: Final = 24 * 3600.0  # seconds
-_TASK_AFTER = 0.5  # seconds until a call becomes a task of the extension
 _MAX_HANDLES = 1000
 _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 _NONE: Final = Raw(b"{}")
@@ -90,6 +90,17 @@ _NOBODY: Final = Raw(b'{"name":"unknown","version":"0"}')
 _TASKS: Final[dict[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 _COMPLETE: Final = {"resultType": "complete"}
 _UNCACHED: Final = {"ttlMs": 0, "cacheScope": "private"}
+_ENVELOPE: Final = (PROTOCOL_KEY, CLIENT_KEY, CAPABILITIES_KEY)
+_PROGRESS: Final = "progressToken"
+_ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+"""Methods of 2026-07-28 in whose answers the client may be asked for input."""
+_REMOVED: Final = frozenset(
+    {
+        *("initialize", "ping", "logging/setLevel", "tasks/list", "tasks/result"),
+        *("resources/subscribe", "resources/unsubscribe"),
+    }
+)
+"""Methods that 2026-07-28 does not have any more."""
 _CACHED: Final = frozenset(
     {
         *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
@@ -103,7 +114,7 @@ _CACHED: Final = frozenset(
 
 
 class Era:
-    """A version of MCP: what it has, and the form of what the gateway itself answers in it.
+    """A version of MCP, without its requests: how a server learns of its client, and what follows.
 
     This is the handshake's; `_Stateless` overrides all that 2026-07-28 changed.
     """
@@ -112,24 +123,10 @@ class Era:
     """The request by which a server learns of its client."""
     introduces_once = True
     """Whether a server needs it before any other request."""
-    lists_change = True
-    """Whether lists may change because of a call."""
     has_streams = False
     """Whether a client gets only the notifications that it opened a stream for."""
-    asks_in_answers: frozenset[str] = frozenset()
-    """The requests in whose answers a client is asked for input; none: it is sent requests."""
-    opens_during_call = True
-    """Whether a View opens while a call runs; else when it has ended, after rounds of input."""
-    removed_methods: frozenset[str] = frozenset()
-    """Methods of earlier versions that it does not have: nobody is asked, and nothing changes."""
-    resource_not_found = RESOURCE_NOT_FOUND
-    """The code of that error."""
-    task_result_method = "tasks/result"
-    """The request whose answer has the result of a task."""
-
-    def naming(self, wanted: Naming) -> Naming:
-        """How the tools of Views are offered: indirectly, where no list may change."""
-        return "indirect" if wanted == "both" and not self.lists_change else wanted
+    takes_requests = True
+    """Whether a client is sent requests; else it is asked for input in answers to its own."""
 
     def introduced(self, answer: bytes, name: str, requested: str) -> bytes:
         """A server's answer to an introduction of either era, in the form of this one.
@@ -159,57 +156,15 @@ class Era:
         return {"protocolVersion": version, "serverInfo": info}
 
     def own_result(self, result: bytes) -> bytes:
-        """A listing or resource of the gateway, or one that must not be cached."""
-        return result
-
-    def completed(self, result: bytes) -> bytes:
-        """The result of a View's tool."""
-        return result
-
-    def view_name(self, view_id: str, handles: Handles) -> str:
-        """What the client calls a View."""
-        return view_id
-
-    def view_named(self, name: object, handles: Handles) -> Any:
-        """The id of the View that the client calls so; None if there never was one."""
-        return name
-
-    def task_wanted(self, request: ClientRequest) -> TaskRequest | None:
-        """How a call may run as a task: as it asks for, or as its client's capabilities allow."""
-        try:
-            wanted = request.members.get("task")
-            return None if wanted is None else msgspec.json.decode(wanted, type=TaskRequest)
-        except msgspec.DecodeError:
-            return TaskRequest()
-
-    def answers_with_task(self, result: object) -> bool:
-        """Whether a call that may run as a task, and returned this, is answered with one."""
-        return True  # the client asked for it
-
-    def task_result(self, answer: bytes) -> Raw | bytes | None:
-        """The result of a server's task in the answer to `task_result_method`, if it has ended."""
-        return answer
-
-    def with_task_result(self, answer: bytes, result: bytes) -> bytes:
-        """That answer with another result."""
+        """What the gateway itself answers, or what must not be cached."""
         return result
 
 
 class _Stateless(Era):
     introduction = "server/discover"
     introduces_once = False
-    lists_change = False
     has_streams = True
-    asks_in_answers = frozenset({"tools/call", "prompts/get", "resources/read"})
-    opens_during_call = False
-    removed_methods = frozenset(
-        {
-            *("initialize", "ping", "logging/setLevel", "tasks/list", "tasks/result"),
-            *("resources/subscribe", "resources/unsubscribe"),
-        }
-    )
-    resource_not_found = INVALID_PARAMS
-    task_result_method = "tasks/get"
+    takes_requests = False
 
     def introduced(self, answer: bytes, name: str, requested: str) -> bytes:
         given = members(answer)
@@ -231,35 +186,13 @@ class _Stateless(Era):
     def own_result(self, result: bytes) -> bytes:
         return wire.encode({**members(result), **_COMPLETE, **_UNCACHED})
 
-    def completed(self, result: bytes) -> bytes:
-        given = members(result)
-        return result if "resultType" in given else wire.encode({**given, **_COMPLETE})
 
-    def view_name(self, view_id: str, handles: Handles) -> str:
-        return handles.of(view_id)
-
-    def view_named(self, name: object, handles: Handles) -> Any:
-        return handles.view_of(name)
-
-    def task_wanted(self, request: ClientRequest) -> TaskRequest | None:
-        return TaskRequest() if request.has_tasks_extension else None
-
-    def answers_with_task(self, result: object) -> bool:
-        return isinstance(result, Task)
-
-    def task_result(self, answer: bytes) -> Raw | bytes | None:
-        return members(answer).get("result")
-
-    def with_task_result(self, answer: bytes, result: bytes) -> bytes:
-        return with_member(answer, "result", Raw(result))
-
-
-HANDSHAKE: Era = Era()
+HANDSHAKE: Final = Era()
 """The versions up to 2025-11-25."""
-STATELESS: Era = _Stateless()
+STATELESS: Final = _Stateless()
 """2026-07-28."""
-ERAS: Final = (HANDSHAKE, STATELESS)
-INTRODUCTIONS: Final = {era.introduction: era for era in ERAS}
+INTRODUCTIONS: Final[Mapping[str, Era]] = {era.introduction: era for era in (HANDSHAKE, STATELESS)}
+"""By the request that asks for it, the form of a server's answer."""
 
 
 def tasks_capability(answer: Raw | bytes) -> dict[str, Any]:
@@ -284,6 +217,10 @@ class Handles:
             self._on_changed()
         return self.by_view[view_id]
 
+    def names_of(self, view_id: str) -> tuple[str, str]:
+        """What clients of either version call a View."""
+        return view_id, self.of(view_id)
+
     def view_of(self, handle: object) -> str | None:
         """The id of the View with this handle, open or closed; None if there never was one."""
         view_id = handle.rpartition(".")[0] if isinstance(handle, str) else ""
@@ -294,47 +231,54 @@ class Handles:
 
 
 class ClientRequest:
-    """A request of the client, read once. What it does not name stays raw, and passes unchanged."""
+    """A request of the client, read once. What it does not name stays raw, and passes unchanged.
 
-    __slots__ = ("envelope", "era", "id", "members", "meta", "method", "params", "servers")
+    This is one of the handshake's versions; `_StatelessRequest` overrides all that 2026-07-28
+    changed.
+    """
 
-    def __init__(self, request: wire.Request) -> None:
-        self.id = request.id
-        self.method = request.method
-        self.members = members(request.params)
+    __slots__ = ("envelope", "id", "members", "meta", "method", "name", "params", "servers")
+
+    era: ClassVar[Era] = HANDSHAKE
+    stands_alone: ClassVar[bool] = False
+    """Whether it says who its client is, so that it may be the first."""
+    opens_during_call: ClassVar[bool] = True
+    """Whether a View opens while a call runs; else when it has ended, after rounds of input."""
+    lists_change: ClassVar[bool] = True
+    """Whether its client's lists may change because of a call."""
+    asks_for_tasks: ClassVar[bool] = True
+    """Whether a client asks for a task in its call; else the server decides, by the extension."""
+    resource_not_found: ClassVar[int] = RESOURCE_NOT_FOUND
+    """The code of that error."""
+
+    def __init__(
+        self,
+        id: wire.RequestId,
+        method: str,
+        name: str | None,
+        members: Members,
+        meta: Members,
+        params: bytes | None,
+        envelope: Members | None = None,
+        servers: set[str] | None = None,
+    ) -> None:
+        self.id = id
+        self.method = method
+        self.name = name
+        """The tool or prompt that it is for."""
+        self.members = members
         """Its params, each of them unread."""
-        self.meta = members(self.members.get("_meta"))
-        self.era = STATELESS if PROTOCOL_KEY in self.meta else HANDSHAKE
-        self.envelope = self._read_envelope() if self.era is STATELESS else None
-        """Who its client is, if the request says so."""
-        self.params: bytes | None = None if request.params is None else bytes(request.params)
+        self.meta = meta
+        self.params = params
         """As servers get it: an envelope says that Views can be shown."""
-        if self.envelope is not None:
-            self.meta[CAPABILITIES_KEY] = with_ui(self.meta[CAPABILITIES_KEY])
-            self.members["_meta"] = wire.raw(self.meta)
-            self.params = wire.encode(self.members)
-        self.servers: set[str] = set()
+        self.envelope = envelope
+        """Who its client is, if the request says so."""
+        self.servers: set[str] = set() if servers is None else servers
         """The servers that work on it."""
-
-    def _read_envelope(self) -> Members | None:
-        meta = self.meta
-        version, capabilities = meta[PROTOCOL_KEY], meta.get(CAPABILITIES_KEY, b"")
-        # An incomplete envelope goes to the server unchanged, which will refuse it.
-        if not bytes(version).startswith(b'"') or not bytes(capabilities).startswith(b"{"):
-            return None
-        return {
-            key: meta[key] for key in (PROTOCOL_KEY, CLIENT_KEY, CAPABILITIES_KEY) if key in meta
-        }
 
     def text(self, key: str) -> str | None:
         """A param that is text; None if it is missing, or something else."""
-        found = member(self.members.get(key))
-        return found if isinstance(found, str) else None
-
-    @property
-    def name(self) -> str | None:
-        """The tool or prompt that it is for."""
-        return self.text("name")
+        return _text(self.members.get(key))
 
     @property
     def uri(self) -> str | None:
@@ -370,7 +314,7 @@ class ClientRequest:
     @property
     def progress_token(self) -> Raw | None:
         """Under which its client wants to hear of progress."""
-        return self.meta.get("progressToken")
+        return self.meta.get(_PROGRESS)
 
     @property
     def capabilities(self) -> Members:
@@ -382,21 +326,189 @@ class ClientRequest:
         """Whether its client knows the tasks of 2026-07-28."""
         return TASKS_EXTENSION in members(self.capabilities.get("extensions"))
 
-    def replaced(self, **values: object) -> ClientRequest:
-        """The same request with other params; None leaves one out."""
-        changed = object.__new__(ClientRequest)
-        changed.id, changed.method, changed.era = self.id, self.method, self.era
-        changed.meta, changed.envelope, changed.servers = self.meta, self.envelope, self.servers
-        changed.members = {key: each for key, each in self.members.items() if key not in values}
-        for key, value in values.items():
-            if value is not None:
-                changed.members[key] = wire.raw(value)
-        changed.params = wire.encode(changed.members)
-        return changed
+    @property
+    def is_for_task(self) -> bool:
+        """Whether it asks for a task itself, so that its answer has no result yet."""
+        return "task" in self.members
 
-    def fits(self, era: Era | None) -> bool:
-        """Whether a server of this era, or of an unknown one, can get it without translation."""
-        return (self.envelope is not None) is (era is STATELESS)
+    def replaced(self, **values: object) -> Self:
+        """The same request with other params; None leaves one out."""
+        given = {key: each for key, each in self.members.items() if key not in values}
+        given |= {key: wire.raw(value) for key, value in values.items() if value is not None}
+        return self._with(self.id, given, self.meta, wire.encode(given))
+
+    def renumbered(self, id: int) -> Self:
+        """The same request under another id, which is its progress token too, if it has one."""
+        given, meta, params = self.members, self.meta, self.params
+        if member(self.progress_token) is not None:
+            meta = {**meta, _PROGRESS: wire.raw(id)}
+            given = {**given, "_meta": wire.raw(meta)}
+            params = wire.encode(given)
+        return self._with(id, given, meta, params)
+
+    def _with(
+        self, id: wire.RequestId, given: Members, meta: Members, params: bytes | None
+    ) -> Self:
+        same = given.get("name") is self.members.get("name")
+        name = self.name if same else _text(given.get("name"))
+        return type(self)(id, self.method, name, given, meta, params, self.envelope, self.servers)
+
+    # --- what depends on its version ---------------------------------------------------------
+
+    @property
+    def introduces(self) -> bool:
+        """Whether it is the introduction of its version."""
+        return self.method == self.era.introduction
+
+    @property
+    def removed(self) -> bool:
+        """Whether its version does not have the method any more: nobody is asked."""
+        return False
+
+    @property
+    def asks_in_answer(self) -> bool:
+        """Whether its client is asked for input in the answer; else it is sent requests."""
+        return False
+
+    @staticmethod
+    def naming(wanted: Naming) -> Naming:
+        """How its client is offered the tools of Views: indirectly, where no list may change."""
+        return wanted
+
+    def name_of(self, view_id: str, handles: Handles) -> str:
+        """What its client calls a View."""
+        return view_id
+
+    def find_view(self, name: object, handles: Handles) -> Any:
+        """The id of the View that its client calls so; None if there never was one."""
+        return name
+
+    def own_result(self, result: bytes) -> bytes:
+        """A listing or resource of the gateway, or one that must not be cached, as its answer."""
+        return self.era.own_result(result)
+
+    def completed(self, result: bytes) -> bytes:
+        """The result of a View's tool as its answer."""
+        return result
+
+    def task_wanted(self) -> TaskRequest | None:
+        """How a call may run as a task: as it asks for, or as its client's capabilities allow."""
+        try:
+            wanted = self.members.get("task")
+            return None if wanted is None else msgspec.json.decode(wanted, type=TaskRequest)
+        except msgspec.DecodeError:
+            return TaskRequest()
+
+    def answers_with_task(self, result: object) -> bool:
+        """Whether a call that may run as a task, and returned this, is answered with one."""
+        return True  # the client asked for it
+
+    def task_result(self, method: str, answer: bytes) -> Raw | bytes | None:
+        """The result of its task in a server's answer to a request of that method, if it is there.
+
+        The request is the one whose result is a task.
+        """
+        return answer if method == "tasks/result" else None
+
+    def with_task_result(self, answer: bytes, result: bytes) -> bytes:
+        """That answer with another result."""
+        return result
+
+
+class _StatelessRequest(ClientRequest):
+    """A request of 2026-07-28."""
+
+    __slots__ = ()
+
+    era = STATELESS
+    stands_alone = True
+    opens_during_call = False
+    lists_change = False
+    asks_for_tasks = False
+    resource_not_found = INVALID_PARAMS
+
+    @property
+    def removed(self) -> bool:
+        return self.method in _REMOVED
+
+    @property
+    def asks_in_answer(self) -> bool:
+        return self.method in _ASKING
+
+    @staticmethod
+    def naming(wanted: Naming) -> Naming:
+        return "indirect" if wanted == "both" else wanted
+
+    def name_of(self, view_id: str, handles: Handles) -> str:
+        return handles.of(view_id)
+
+    def find_view(self, name: object, handles: Handles) -> Any:
+        return handles.view_of(name)
+
+    def completed(self, result: bytes) -> bytes:
+        given = members(result)
+        return result if "resultType" in given else wire.encode({**given, **_COMPLETE})
+
+    def task_wanted(self) -> TaskRequest | None:
+        return TaskRequest() if self.has_tasks_extension else None
+
+    def answers_with_task(self, result: object) -> bool:
+        return isinstance(result, Task)
+
+    def task_result(self, method: str, answer: bytes) -> Raw | bytes | None:
+        return members(answer).get("result") if method == "tasks/get" else None
+
+    def with_task_result(self, answer: bytes, result: bytes) -> bytes:
+        return with_member(answer, "result", Raw(result))
+
+
+def read_request(given: wire.Request) -> ClientRequest:
+    """Read a request of either version."""
+    found = members(given.params)
+    meta = members(found.get("_meta"))
+    name = _text(found.get("name"))
+    params = None if given.params is None else bytes(given.params)
+    if PROTOCOL_KEY not in meta:
+        return ClientRequest(given.id, given.method, name, found, meta, params)
+    version, capabilities = meta[PROTOCOL_KEY], meta.get(CAPABILITIES_KEY, b"")
+    envelope = None
+    # An incomplete envelope goes to the server unchanged, which will refuse it.
+    if bytes(version).startswith(b'"') and bytes(capabilities).startswith(b"{"):
+        envelope = {key: meta[key] for key in _ENVELOPE if key in meta}
+        meta[CAPABILITIES_KEY] = with_ui(capabilities)
+        found["_meta"] = wire.raw(meta)
+        params = wire.encode(found)
+    return _StatelessRequest(given.id, given.method, name, found, meta, params, envelope)
+
+
+def _text(value: Raw | None) -> str | None:
+    found = member(value)
+    return found if isinstance(found, str) else None
+
+
+def read_stateless_request(given: wire.Request) -> ClientRequest:
+    """Read a request that came where only those of 2026-07-28 can be served.
+
+    Raises:
+        ProtocolError: that version does not have its method, or it has no envelope.
+    """
+    if given.method in _REMOVED:
+        raise ProtocolError(METHOD_NOT_FOUND, "Method not found", given.method)
+    request = read_request(given)
+    missing = [key for key in (PROTOCOL_KEY, CAPABILITIES_KEY) if key not in request.meta]
+    if missing:
+        raise ProtocolError(INVALID_PARAMS, f"The _meta lacks {' and '.join(missing)}")
+    return request
+
+
+def streams_list_views(naming: Naming) -> bool:
+    """Whether clients that have streams see the tools of Views in their list."""
+    return _StatelessRequest.naming(naming) != "indirect"
+
+
+def ends_call(result: bytes) -> bool:
+    """Whether a result ends its call: it neither requires input nor is a task."""
+    return is_complete(result) and "task" not in members(result)
 
 
 class ClientIdentity:
@@ -418,6 +530,11 @@ class ClientIdentity:
     def era(self) -> Era:
         """The era that it began with: a client that tried 2026-07-28 first may go back."""
         return STATELESS if self.initialize is None else HANDSHAKE
+
+    @property
+    def takes_requests(self) -> bool:
+        """Whether it is sent requests; else it is asked for input in answers to its own."""
+        return self.era.takes_requests
 
     @property
     def known(self) -> bool:
@@ -479,6 +596,7 @@ class Translator:
     Args:
         connection: to the server.
         can: whether the server declared a capability.
+        identity: who the client is.
         notify: sends the client a notification: that a resource changed to which it subscribed,
             which a 2026-07-28 server said on a stream.
     """
@@ -487,24 +605,23 @@ class Translator:
         self,
         connection: ServerConnection,
         can: Callable[[str], bool],
+        identity: ClientIdentity,
         notify: Callable[[str, bytes], object],
     ) -> None:
-        self.era: Era | None = None
-        """The server's; None while that is not known: requests pass unchanged."""
-        self.log_level: str | None = None
-        """What an older server was set to for requests of 2026-07-28, which each have a level."""
+        self._era: Era | None = None  # the server's; while it is unknown, requests pass unchanged
+        # What an older server was set to for requests of 2026-07-28, which each have a level.
+        self._log_level: str | None = None
         self._connection = connection
         self._can = can
+        self._identity = identity
         self._notify = notify
         self._listening: dict[str, asyncio.Future[Raw]] = {}
 
-    def introduced(
-        self, era: Era, capabilities: Mapping[str, Any], identity: ClientIdentity
-    ) -> None:
-        """The server has answered the introduction of this era."""
-        self.era = era
-        connection = self._connection
-        if era is HANDSHAKE:
+    def introduced(self, introduction: str, capabilities: Mapping[str, Any]) -> None:
+        """The server has answered this introduction of its client."""
+        self._era = INTRODUCTIONS[introduction]
+        connection, identity = self._connection, self._identity
+        if self._era is HANDSHAKE:
             connection.introduced(capabilities)
             if identity.initialized or identity.envelope is not None:
                 connection.notify("notifications/initialized")
@@ -513,12 +630,60 @@ class Translator:
         if identity.envelope is None:  # an older client expects notifications
             connection.listen_to_lists()
 
+    # --- which version it is -----------------------------------------------------------------
+
+    @property
+    def known(self) -> bool:
+        """Whether the server's version is known."""
+        return self._era is not None
+
+    @property
+    def has_streams(self) -> bool | None:
+        """Whether the server has streams for its notifications; None: that is not known."""
+        return None if self._era is None else self._era.has_streams
+
+    @property
+    def introduces_again(self) -> bool:
+        """Whether a server that was restarted needs an introduction, for itself or its client."""
+        eras = (self._identity.era, self._era)
+        return any(each is not None and each.introduces_once for each in eras)
+
+    def speaks(self, request: ClientRequest) -> bool:
+        """Whether the server has the version of a request."""
+        return self._era is request.era
+
+    def passes(self, request: ClientRequest) -> bool:
+        """Whether the server can get a request without translation, as far as is known."""
+        return (request.envelope is not None) is (self._era is STATELESS)
+
+    # --- notifications -----------------------------------------------------------------------
+
+    def forward_notification(self, notification: wire.Notification) -> None:
+        """Forward a notification of the client's, unless the server has the other version."""
+        if self._era in (None, self._identity.era):
+            self._connection.notify(notification.method, notification.params)
+
+    def reaches_client(self, method: str, *, only: bool) -> bool:
+        """Whether a notification of the server's goes to the client, not just to its streams.
+
+        `only`: this is the client's only server.
+        """
+        identity = self._identity
+        if self.has_streams is False and identity.era.has_streams:
+            # What it did not open a stream for it does not get, but the log of its own requests.
+            return method == "notifications/message" and self._log_level is not None
+        # A client that is not introduced has not listed anything yet.
+        early = identity.era.introduces_once and not identity.initialized
+        return only or not early or not method.endswith("/list_changed")
+
+    # --- requests ----------------------------------------------------------------------------
+
     async def forward(self, request: ClientRequest, on_progress: OnProgress | None) -> bytes:
         """Send a request; its result in the version of the request."""
         method, params = request.method, request.params
-        if self.era is None or self.era is request.era:
+        if self._era is None or self._era is request.era:
             return await self._connection.forward(method, params, on_progress=on_progress)
-        if self.era is STATELESS:
+        if self._era is STATELESS:
             return await self._forward_to_newer(request, on_progress)
         await self._set_level_of(request)
         sent = without_envelope(params)
@@ -559,8 +724,8 @@ class Translator:
 
     async def _set_level_of(self, request: ClientRequest) -> None:
         level: object = member(request.meta.get(LOG_LEVEL_KEY))
-        if isinstance(level, str) and level != self.log_level and self._can("logging"):
-            self.log_level = level
+        if isinstance(level, str) and level != self._log_level and self._can("logging"):
+            self._log_level = level
             with suppress(ProtocolError):
                 given = wire.encode({"level": level})
                 await self._connection.forward("logging/setLevel", given)
@@ -603,115 +768,12 @@ class Translator:
 
     async def resubscribe(self, uri: str, params: bytes) -> None:
         """Subscribe to a resource again, as the client did with these params."""
-        if self.era is STATELESS:
+        if self._era is STATELESS:
             self._listen(uri)
         else:
             await self._connection.forward("resources/subscribe", params)
 
     async def restore_level(self, params: bytes) -> None:
         """Set the log level again that the client set with these params."""
-        if self.era is not STATELESS:
+        if self._era is not STATELESS:
             await self._connection.forward("logging/setLevel", params)
-
-
-# --- tasks -----------------------------------------------------------------------------------
-
-
-class CallTasks:
-    """Calls of Views' tools that one client runs as tasks, in both forms.
-
-    A result is stored for the task's `ttl`, even if its View is closed meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self._store = TaskStore(_no_host)
-
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and id in self._store
-
-    def close(self) -> None:
-        """Cancel and drop every task."""
-        self._store.close()
-
-    async def run(self, era: Era, outcome: Awaitable[bytes], wanted: TaskRequest) -> bytes:
-        """Run a call as a task, and answer with its handle.
-
-        With the extension, a call that is quick is answered with its result.
-        """
-        if era is HANDSHAKE:
-            return CreateTaskResult(task=self._store.start(outcome, wanted.ttl).task).to_wire()
-        record = self._store.start(outcome, None)
-        try:
-            async with asyncio.timeout(_TASK_AFTER):
-                await record.ended.wait()
-        except TimeoutError:
-            return wire.encode({**_extension_task(record), "resultType": "task"})
-        except asyncio.CancelledError:
-            self._store.forget(record.task.task_id)
-            raise
-        self._store.forget(record.task.task_id)
-        if isinstance(record.outcome, ToolResult):
-            return record.outcome.to_wire()
-        raise record.outcome or ProtocolError(INTERNAL_ERROR, "The call was lost")
-
-    def without_own(self, request: ClientRequest) -> ClientRequest:
-        """A `subscriptions/listen` for servers, which know nothing of these tasks.
-
-        No notifications are sent about them, so the client keeps polling.
-        """
-        wanted = members(request.members.get("notifications"))
-        ids: object = member(wanted.get("taskIds"))
-        if not isinstance(ids, list) or not any(id in self for id in cast("list[object]", ids)):
-            return request
-        others = [id for id in cast("list[object]", ids) if id not in self]
-        return request.replaced(notifications={**wanted, "taskIds": others})
-
-    def listed(self) -> list[Raw]:
-        """The stored tasks, as in `tasks/list`."""
-        return [wire.raw(task) for task in self._store.tasks()]
-
-    async def answer(self, request: ClientRequest) -> bytes:
-        """Answer a request about one of them."""
-        id = request.task_id or ""
-        if request.era is STATELESS:
-            return self._answer_extension(request, id)
-        match request.method:
-            case "tasks/get":
-                answer = self._store.get(id)
-            case "tasks/result":
-                answer = self._store.result(id)
-            case "tasks/cancel":
-                answer = self._store.cancel(id)
-            case method:
-                raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
-        return answer if isinstance(answer, bytes) else await answer
-
-    def _answer_extension(self, request: ClientRequest, id: str) -> bytes:
-        if not request.has_tasks_extension:
-            data: object = {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
-            raise ProtocolError(MISSING_CAPABILITY, "Missing required client capability", data)
-        record = self._store.find(id)
-        told: dict[str, object] = {}
-        match request.method:
-            case "tasks/get":
-                told = {**_extension_task(record)}
-                if isinstance(record.outcome, ToolResult):
-                    # A result with `isError` is a result: the task has not failed.
-                    told |= {"status": "completed", "result": Raw(record.outcome.to_wire())}
-                elif record.outcome is not None and record.task.status == "failed":
-                    error = record.outcome
-                    data = msgspec.UNSET if error.data is None else error.data
-                    told["error"] = wire.WireError(error.code, error.message, data)
-            case "tasks/cancel":
-                self._store.stop(record)
-            case _:  # "tasks/update": no task here asks for input
-                pass
-        return wire.encode({**told, "resultType": "complete"})
-
-
-def _extension_task(record: TaskRecord) -> dict[str, object]:
-    return {**as_extension_task(members(wire.encode(record.task)))}
-
-
-async def _no_host(method: str, params: bytes) -> bytes:
-    raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {method} {params!r}"[:200])

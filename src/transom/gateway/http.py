@@ -30,6 +30,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
+import msgspec
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -47,19 +48,19 @@ from transom.connections.versions import (
 from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
-    METHOD_NOT_FOUND,
     SERVER_ERROR,
     BusError,
     MessageRefused,
     NoOwner,
     OutcomeUnknown,
     OwnerGone,
+    ProtocolError,
     TransomError,
     UsageError,
 )
 from transom.gateway.client import MAX_BYTES, MAX_DEPTH
 from transom.gateway.client_host import ViewOptions, ViewRecords
-from transom.gateway.eras import STATELESS
+from transom.gateway.eras import ClientRequest, read_request, read_stateless_request
 from transom.gateway.http_session import (
     HEADER_MISMATCH,
     SESSION_HEADER,
@@ -68,11 +69,12 @@ from transom.gateway.http_session import (
     HttpRefusal,
     HttpSession,
     Principal,
+    status_of,
 )
 from transom.gateway.proxy import Proxy
 from transom.gateway.stdio import on_signals
 from transom.gateway.turns import ClientTurns
-from transom.json_values import clean, member, members
+from transom.json_values import clean, member
 from transom.protocol import wire
 from transom.recent import Recent
 from transom.serving import listen, serve
@@ -92,9 +94,9 @@ _NAMED = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
-    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "task_id"),
 }
-"""Which member of the params the header Mcp-Name repeats, by method."""
+"""Which text of the request the header Mcp-Name repeats, by method."""
 _ONCE = frozenset(
     {
         *(b"host", b"origin", b"authorization", b"content-type", b"last-event-id"),
@@ -322,16 +324,21 @@ class HttpGateway:
         if request.method != "POST":
             text = "Since 2026-07-28 there is POST only"
             raise HttpRefusal(405, INVALID_REQUEST, text, Allow="POST")
-        message = _checked_message(await request.read(), request.headers)
+        message = await request.read()
         key = _principal_key(request.headers)
         if isinstance(message, wire.Request):
+            asked = _checked_request(message, request.headers)
             principal = await claim_or_reach(
-                lambda: self._principal(key, message), lambda: request.forward(_PRINCIPAL + key)
+                lambda: self._principal(key, asked), lambda: request.forward(_PRINCIPAL + key)
             )
             if principal is not None:
-                post = principal.post(message, request.headers, request.receive, request.send)
+                post = principal.post(asked, request.headers, request.receive, request.send)
                 await principal.serve(post)
             return
+        if not isinstance(message, wire.Notification):
+            text = "A client sends requests and notifications only"
+            raise HttpRefusal(400, INVALID_REQUEST, text)
+        _check_version(request.headers)
         principal = self._principals.get(key)
         if principal is not None and not principal.ending:
             await principal.notify(message, request.body)
@@ -341,12 +348,12 @@ class HttpGateway:
                 return
         await request.respond(Response(None, 202))
 
-    async def _principal(self, key: str, message: wire.Request) -> Principal | None:
+    async def _principal(self, key: str, request: ClientRequest) -> Principal | None:
         """The principal of a request; None if another replica has it."""
         lease = None
         while (principal := self._principals.get(key)) is None or principal.ending:
             if self._bus is None or (lease is not None and lease.held):
-                name = member(message.params, "_meta", CLIENT_KEY, "name")
+                name = member(request.meta.get(CLIENT_KEY), "name")
                 principal = Principal(_client_name(name), self._idle)
                 return self._admit(principal, self._principals, key, lease)
             lease = await self._bus.claim(_PRINCIPAL + key, lambda _: self._lost(key))
@@ -368,6 +375,7 @@ class HttpGateway:
                 records = ViewRecords(
                     await self._read_views(lease), lambda data: lease.write({_VIEWS: data})
                 )
+            stateless = client if isinstance(client, Principal) else None
             proxy = Proxy(
                 client,
                 self._servers,
@@ -375,7 +383,8 @@ class HttpGateway:
                 client_name=client_name,
                 records=records,
                 hung_after=self._hung_after,
-                check_call=client.check_call if isinstance(client, Principal) else None,
+                check_call=None if stateless is None else stateless.check_call,
+                read=read_request if stateless is None else stateless.read,
             )
             await proxy.run()
         except TransomError as error:
@@ -492,29 +501,29 @@ def _bearer_token(headers: Headers) -> str:
     return given.strip() if scheme.lower() == "bearer" else ""
 
 
-def _checked_message(message: wire.Message, headers: Headers) -> wire.Request | wire.Notification:
-    """The message, unless it cannot be served or does not match its headers."""
+def _checked_request(given: wire.Request, headers: Headers) -> ClientRequest:
+    """A request, read, unless it cannot be served or does not match its headers."""
+    try:
+        request = read_stateless_request(given)
+    except ProtocolError as error:
+        data = msgspec.UNSET if error.data is None else error.data
+        raise HttpRefusal(status_of(error.code), error.code, error.message, data) from None
+    _check_header(headers, "mcp-protocol-version", member(request.meta[PROTOCOL_KEY]))
+    _check_header(headers, "mcp-method", request.method)
+    named: str | None = getattr(request, _NAMED.get(request.method, ""), None)
+    if named is not None:
+        _check_header(headers, "mcp-name", named)
+    if request.envelope is None:
+        raise HttpRefusal(400, INVALID_PARAMS, f"{CAPABILITIES_KEY} must be an object")
+    _check_version(headers)
+    return request
+
+
+def _check_version(headers: Headers) -> None:
     version = headers.get("mcp-protocol-version")
-    if isinstance(message, wire.Request):
-        if message.method in STATELESS.removed_methods:
-            raise HttpRefusal(404, METHOD_NOT_FOUND, "Method not found", message.method)
-        meta = members(members(message.params).get("_meta"))
-        missing = [key for key in (PROTOCOL_KEY, CAPABILITIES_KEY) if key not in meta]
-        if missing:
-            raise HttpRefusal(400, INVALID_PARAMS, f"The _meta lacks {' and '.join(missing)}")
-        _check_header(headers, "mcp-protocol-version", member(meta[PROTOCOL_KEY]))
-        _check_header(headers, "mcp-method", message.method)
-        named = member(message.params, _NAMED.get(message.method, ""))
-        if isinstance(named, str):
-            _check_header(headers, "mcp-name", named)
-        if not bytes(meta[CAPABILITIES_KEY]).startswith(b"{"):
-            raise HttpRefusal(400, INVALID_PARAMS, f"{CAPABILITIES_KEY} must be an object")
-    elif not isinstance(message, wire.Notification):
-        raise HttpRefusal(400, INVALID_REQUEST, "A client sends requests and notifications only")
     if version != DISCOVERY_VERSION:
         data = {"supported": [DISCOVERY_VERSION], "requested": version}
         raise HttpRefusal(400, UNSUPPORTED_VERSION, "Unsupported protocol version", data)
-    return message
 
 
 def _check_header(headers: Headers, name: str, value: object) -> None:

@@ -24,6 +24,7 @@ import secrets
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Coroutine
+from functools import cached_property
 from itertools import count
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Send
 
-from transom.connections.versions import LOG_LEVEL_KEY, SUBSCRIPTION_KEY
+from transom.connections.versions import LOG_LEVEL_KEY, MISSING_CAPABILITY, SUBSCRIPTION_KEY
 from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -69,14 +70,17 @@ _RETRY_MS: Final = 1000  # after which a client whose stream broke off comes bac
 _MAX_SENT: Final = 256  # events of a session that are kept
 _MAX_KEPT: Final = 8  # streams of a session that nobody reads
 HEADER_MISMATCH: Final = -32020
-_MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
 _STATUS: Final = {
     **dict.fromkeys((PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS), 400),
-    **dict.fromkeys((HEADER_MISMATCH, _MISSING_CAPABILITY, UNSUPPORTED_VERSION), 400),
+    **dict.fromkeys((HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION), 400),
     METHOD_NOT_FOUND: 404,
 }
-"""The HTTP status of a 2026-07-28 answer, by its error; 200 for any other."""
+
+
+def status_of(code: object) -> int:
+    """The HTTP status of a 2026-07-28 answer with this error."""
+    return _STATUS.get(code, 200) if isinstance(code, int) else 200
 
 
 class _Outgoing(msgspec.Struct):
@@ -95,13 +99,15 @@ _read_outgoing = msgspec.json.Decoder(_Outgoing).decode
 class _Messages:
     """Messages on their way: to the client in one HTTP response or the next, or from it."""
 
-    def __init__(self, request: wire.Request | None = None, headers: Headers | None = None) -> None:
+    def __init__(
+        self,
+        request: wire.Request | ClientRequest | None = None,
+        headers: Headers | None = None,
+    ) -> None:
         self.request = request
-        """The id of the request that is answered here."""
+        """The request that is answered here, with its client's id."""
         self.headers = headers
         """The headers of that request."""
-        self.token = self.meta(_PROGRESS)
-        """The progress token of that request."""
         self.status = 200
         """The HTTP status of a response with only the answer."""
         self.events = 0
@@ -120,9 +126,17 @@ class _Messages:
         self._reader: object = None
         self._changed = asyncio.Event()
 
+    @cached_property
+    def token(self) -> Any:
+        """The progress token of the request."""
+        return self.meta(_PROGRESS)
+
     def meta(self, key: str) -> Any:
         """A value in the `_meta` of the request."""
-        return None if self.request is None else member(self.request.params, "_meta", key)
+        request = self.request
+        if isinstance(request, ClientRequest):
+            return member(request.meta.get(key))
+        return None if request is None else member(request.params, "_meta", key)
 
     @property
     def full(self) -> bool:
@@ -214,6 +228,7 @@ class HttpClient:
         self._open = 0
         self._headers: dict[str, str] = {}  # of every response
         self._incoming = _Messages()
+        self._queued: dict[wire.RequestId, ClientRequest] = {}  # of those in it, what is read
         self._in_flight: dict[wire.RequestId, _Messages] = {}
 
     # --- its life ----------------------------------------------------------------------------
@@ -252,7 +267,14 @@ class HttpClient:
     # --- HTTP --------------------------------------------------------------------------------
 
     async def _respond(
-        self, id: wire.RequestId, stream: _Messages, body: bytes, receive: Receive, send: Send
+        self,
+        id: wire.RequestId,
+        stream: _Messages,
+        body: bytes,
+        receive: Receive,
+        send: Send,
+        *,
+        read: ClientRequest | None = None,
     ) -> None:
         """Pass a request on, and send its messages as the response."""
         loop = asyncio.get_running_loop()
@@ -268,7 +290,7 @@ class HttpClient:
 
         timers.append(loop.call_later(_WATCH_AFTER, watch))
         try:
-            await self._pass_on(body)
+            await self._pass_on(body, read)
             await stream.wait_begun()
             if stream.only_answer:
                 headers = {**self._headers, "content-type": "application/json"}
@@ -287,8 +309,10 @@ class HttpClient:
     def _answered(self, id: wire.RequestId) -> None:
         """The response to a request has ended."""
 
-    async def _pass_on(self, body: bytes) -> None:
+    async def _pass_on(self, body: bytes, read: ClientRequest | None = None) -> None:
         await self._incoming.wait_room()
+        if read is not None:
+            self._queued[read.id] = read
         self._incoming.put(body)
 
     async def _watch(self, stream: _Messages, reader: object, receive: Receive) -> None:
@@ -579,16 +603,18 @@ class Principal(HttpClient):
         self._ids = count(1)
 
     async def post(
-        self, request: wire.Request, headers: Headers, receive: Receive, send: Send
+        self, request: ClientRequest, headers: Headers, receive: Receive, send: Send
     ) -> None:
         """Answer a request."""
         id = next(self._ids)
-        stream = _Messages(request, headers)
-        params = request.params
-        if params is not None and stream.token is not None:
-            params = _with_meta(params, _PROGRESS, id)
-        body = wire.encode_request(id, request.method, None if params is None else bytes(params))
-        await self._respond(id, stream, body, receive, send)
+        # Its params are not written and read again: see `read`.
+        body = wire.encode_request(id, request.method, None)
+        stream, read = _Messages(request, headers), request.renumbered(id)
+        await self._respond(id, stream, body, receive, send, read=read)
+
+    def read(self, given: wire.Request) -> ClientRequest:
+        """A request that was received, as it was read when it came in."""
+        return self._queued.pop(given.id)
 
     def check_call(self, request: ClientRequest, tool: Tool) -> None:
         """Refuse a call whose `Mcp-Param-*` headers are not what its arguments are."""
@@ -628,11 +654,12 @@ class Principal(HttpClient):
     def _deliver(self, message: _Outgoing, data: bytes, stream: _Messages | None) -> None:
         request = None if stream is None else stream.request
         if message.method is None:
+            if message.id is not None:
+                self._queued.pop(message.id, None)  # it was refused before its turn
             if stream is None or request is None:
                 return
             if message.error:
-                code = member(message.error, "code")
-                stream.status = _STATUS.get(code, 200) if isinstance(code, int) else 200
+                stream.status = status_of(member(message.error, "code"))
                 answer = b'{"jsonrpc":"2.0","id":%b,"error":%b}'
                 data = answer % (wire.encode(request.id), bytes(message.error))
             else:

@@ -1,12 +1,12 @@
 """Asking a client for input while it waits for an answer: elicitation, sampling, roots.
 
-1. A client of the handshake era is sent a request.
+1. A client of before 2026-07-28 is sent a request.
 2. Any other is asked in the answer to its own request: a result that requires input. It calls
    again with the same params and its answers. Meanwhile the call waits here, for a limited time;
    questions that come up in the meantime go into the next answer.
 3. An answer is used once, for the call that asked for it. A call with other params, or with an
    unknown state, starts over.
-4. Servers of the handshake era do not say for which request they ask. The newest request that they
+4. Servers of before 2026-07-28 do not say for which request they ask. The newest request that they
    work on is used, if its client can answer this. Without such a request, nobody is asked.
 5. The user's approval of a View's tool is such an input too, if the gateway is to ask for it.
 """
@@ -171,7 +171,7 @@ class Inputs:
         if self._call_for(capability, server) is not None:
             return True
         identity = self._client.identity
-        return not identity.era.asks_in_answers and identity.supports(capability)
+        return identity.takes_requests and identity.supports(capability)
 
     async def ask(
         self, method: str, params: Raw | bytes | None, server: str | None = None
@@ -184,7 +184,7 @@ class Inputs:
         call = self._call_for(_CAPABILITIES.get(method, ""), server)
         if call is not None:
             return await call.ask(method, params)
-        if self._client.identity.era.asks_in_answers:
+        if not self._client.identity.takes_requests:
             text = f"No request is being worked on whose client answers {method[:200]}"
             raise ProtocolError(METHOD_NOT_FOUND, text)
         return bytes(await self._client.send_request(method, params))

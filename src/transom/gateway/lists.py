@@ -59,12 +59,12 @@ class MergedLists:
         try:
             if only is None:
                 listed = await self._members.list_all(request.method, key)
-                return request.era.own_result(b"{}"), listed, True
+                return request.own_result(b"{}"), listed, True
             result = await only.forward(request)
         except ProtocolError as error:
             if error.code != METHOD_NOT_FOUND or not optional:
                 raise
-            return request.era.own_result(b"{}"), [], True
+            return request.own_result(b"{}"), [], True
         try:
             entries = msgspec.json.decode(members(result).get(key, b"[]"), type=list[Raw])
         except msgspec.DecodeError:
@@ -78,10 +78,10 @@ class MergedLists:
             return result
         entries = self._merge_tools(listed, whole=request.cursor is None and last)
         if last:
-            more, changing = await self._views.tools(request.era)
+            more, changing = await self._views.tools(request)
             entries += more
             if changing:  # this list must not be cached, whatever the server says
-                result = request.era.own_result(result)
+                result = request.own_result(result)
         return with_entries(result, "tools", entries)
 
     async def resources(self, request: ClientRequest) -> bytes:
@@ -91,7 +91,7 @@ class MergedLists:
             return result
         entries = self._merged(listed, self._merge_resources)
         if last:
-            entries += self._views.resources(request.era)
+            entries += self._views.resources(request)
         return with_entries(result, "resources", entries)
 
     async def prompts(self, request: ClientRequest) -> bytes:

@@ -1,7 +1,7 @@
 """The servers behind a proxy: started, introduced to the client, and asked.
 
 1. A server can be used once it has answered the client's introduction. A server that does not
-   support that of the client's era gets the other one, and requests are translated from then on
+   support that of the client's version gets the other one, and requests are translated from then on
    (`Translator`). One that cannot be started, or does not answer, is left out with a warning and
    retried.
 2. A proxy with one server does not wait for that, unless it has to know the server's version: the
@@ -49,7 +49,7 @@ from transom.errors import (
 )
 from transom.gateway.client import Client
 from transom.gateway.configuration.config import ServerConfig
-from transom.gateway.eras import INTRODUCTIONS, ClientRequest, Era, Translator
+from transom.gateway.eras import INTRODUCTIONS, ClientRequest, Translator
 from transom.gateway.inputs import Inputs
 from transom.gateway.merge import fits_template
 from transom.json_values import Json, as_object
@@ -136,7 +136,8 @@ class Member(ServerListener):
         self.connection = ServerConnection(
             name, connect, self, reconnect=True, hung_after=hung_after, traffic=traffic
         )
-        self.translator = Translator(self.connection, self.can, members.client.notify)
+        client = members.client
+        self.translator = Translator(self.connection, self.can, client.identity, client.notify)
         self._members = members
         self.introduction: bytes | None = None
         """Its answer to the client's introduction; None while it cannot be used."""
@@ -191,11 +192,6 @@ class Member(ServerListener):
         return self._members.client.wait_writable()
 
     # --- its state ---------------------------------------------------------------------------
-
-    @property
-    def era(self) -> Era | None:
-        """The era it was introduced in; None if that is not known yet."""
-        return self.translator.era
 
     @property
     def present(self) -> bool:
@@ -429,20 +425,20 @@ class Members:
         except IntroductionRefused as refused:
             raise refused.refusals[0] from None
         if identity.introductions[0][0] == first:  # else the client has reconnected
-            self._take_answer(member, INTRODUCTIONS[method], answer)
+            self._take_answer(member, method, answer)
 
-    def _take_answer(self, member: Member, era: Era, answer: bytes) -> None:
+    @staticmethod
+    def _take_answer(member: Member, introduction: str, answer: bytes) -> None:
         """A server has answered the client's introduction, or the other one."""
         member.introduction = answer
         member.failure = None
         member.capabilities = as_object(member_of(answer, "capabilities"))
-        member.translator.introduced(era, member.capabilities, self.client.identity)
+        member.translator.introduced(introduction, member.capabilities)
 
     async def resume(self, member: Member) -> None:
         """Bring a restarted server up to date."""
         identity = self.client.identity
-        eras = (identity.era, member.era)
-        if self.only is None or any(each is not None and each.introduces_once for each in eras):
+        if self.only is None or member.translator.introduces_again:
             await self._introduce(member)
         # If it refuses some of it now, it can still be used.
         if identity.log_level is not None and (member is self.only or member.can("logging")):

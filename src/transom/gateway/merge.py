@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from msgspec import Raw
 
-from transom.gateway.eras import Era, tasks_capability
+from transom.gateway.eras import INTRODUCTIONS, tasks_capability
 from transom.host.tools.tool_names import looks_owned, owned_name, owner_of, view_stem
 from transom.json_values import as_object, member, members, with_member
 from transom.protocol import wire
@@ -54,21 +54,22 @@ def with_own_capabilities(answer: Raw | bytes) -> bytes:
 
 
 def merge_introductions(
-    era: Era, answers: Mapping[str, bytes], requested: str, *, missing: bool
+    introduction: str, answers: Mapping[str, bytes], requested: str, *, missing: bool
 ) -> bytes:
-    """The answers of several servers, in either era's form, to the client's introduction, as one.
+    """The answers of several servers to the client's introduction, `initialize` or not, as one.
 
     `requested` is the version that the client asked for. What is `missing` has not answered yet.
     """
-    told = {name: era.introduced(each, name, requested) for name, each in answers.items()}
-    head = era.merged(list(told.values()), _INFO)
+    form = INTRODUCTIONS[introduction]
+    told = {name: form.introduced(each, name, requested) for name, each in answers.items()}
+    head = form.merged(list(told.values()), _INFO)
     possible = {**(_POSSIBLE if missing else {}), **tasks_capability(wire.encode(head))}
     merged = {
         **head,
         "capabilities": _merged_capabilities(told, possible),
         **_merged_instructions(told),
     }
-    return era.own_result(wire.encode(merged))
+    return form.own_result(wire.encode(merged))
 
 
 def _merged_capabilities(

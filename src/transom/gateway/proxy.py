@@ -36,10 +36,10 @@ from transom.errors import (
     ProtocolError,
     TransomError,
 )
-from transom.gateway.client import Client, progress_relay
+from transom.gateway.client import Client, ReadRequest, progress_relay
 from transom.gateway.client_host import ViewOptions, ViewRecords
 from transom.gateway.client_views import STANDING_TOOLS, ClientViews
-from transom.gateway.eras import ERAS, INTRODUCTIONS, STATELESS, ClientRequest
+from transom.gateway.eras import INTRODUCTIONS, ClientRequest, read_request
 from transom.gateway.inputs import Inputs
 from transom.gateway.lists import MergedLists, has_invalid_headers
 from transom.gateway.members import LISTS, Member, Members
@@ -87,6 +87,7 @@ class Proxy:
         records: of the Views that the client had at another replica of the gateway.
         hung_after: seconds of silence after which a server that owes an answer is restarted.
         check_call: checks calls of tools whose arguments are repeated in HTTP headers.
+        read: gives the client's requests, if they were read where they came in.
     """
 
     def __init__(
@@ -99,12 +100,13 @@ class Proxy:
         records: ViewRecords | None = None,
         hung_after: float = 300.0,
         check_call: CheckCall | None = None,
+        read: ReadRequest = read_request,
     ) -> None:
         self.closing = False
         """Whether it is being closed; a signal is then ignored."""
         names = server_names([name for name, _ in servers])
         connects = [connect for _, connect in servers]
-        self._client = client = Client(channel, self)
+        self._client = client = Client(channel, self, read)
         self._inputs = inputs = Inputs(client)
         self._members = Members(
             zip(names, connects, strict=True),
@@ -162,7 +164,7 @@ class Proxy:
             The result; None if the request has to be handled otherwise.
         """
         only, method = self._members.only, request.method
-        if only is None or not only.connection.up or not request.fits(only.era):
+        if only is None or not only.connection.up or not only.translator.passes(request):
             return None
         if method == "tools/call":
             cache = only.connection.tool_cache
@@ -178,16 +180,16 @@ class Proxy:
 
     async def handle_request(self, request: ClientRequest) -> bytes:
         """Answer a request of the client's; the result as JSON."""
-        if request.method in request.era.removed_methods:
+        if request.removed:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found", request.method)
         self._client.identity.take(request)
         only = self._members.only
-        # A single server gets what its own era needs: a handshake is passed on like any request.
-        unknown = only is None or (only.era is None and not request.era.introduces_once)
+        # A single server gets what its own version needs: `initialize` is passed on like the rest.
+        unknown = only is None or (request.stands_alone and not only.translator.known)
         if unknown and request.method not in _FIRST_REQUESTS:
             await self._introduced()
         handler = self._handlers.get(request.method, self._members.forward_any)
-        if request.method not in request.era.asks_in_answers:
+        if not request.asks_in_answer:
             return await handler(request)
         return await self._inputs.run(request, lambda: handler(request))
 
@@ -197,8 +199,7 @@ class Proxy:
         if notification.method == "notifications/initialized":
             identity.initialized = identity.initialize is not None
         for each in self._members.present:
-            if each.era in (None, identity.era):
-                each.connection.notify(notification.method, notification.params)
+            each.translator.forward_notification(notification)
 
     def wait_writable(self) -> Awaitable[None] | None:
         """An awaitable while the servers are slow to read, else None."""
@@ -221,7 +222,7 @@ class Proxy:
         self, member: Member, request: wire.Request
     ) -> bytes | Awaitable[bytes | Raw]:
         """Forward a server's request to the client."""
-        if self._client.identity.era.asks_in_answers:
+        if not self._client.identity.takes_requests:
             if request.method == "ping":
                 return b"{}"
             return self._inputs.ask(request.method, request.params, member.name)
@@ -241,26 +242,21 @@ class Proxy:
 
     def on_server_notification(self, member: Member, notification: wire.Notification) -> None:
         """Forward a server's notification to the client, or to streams that subscribed to it."""
-        method, identity = notification.method, self._client.identity
-        if member.era is not None and not member.era.has_streams:
-            streaming = [era for era in ERAS if era.has_streams]
-            uri: object = member_of(notification.params, "uri")
-            if method == "notifications/resources/updated" and isinstance(uri, str):
-                self._subscriptions.notify_resource_updated(uri)
+        method, params = notification.method, notification.params
+        translator = member.translator
+        if translator.has_streams is False:
+            if method == "notifications/resources/updated":
+                uri: object = member_of(params, "uri")
+                if isinstance(uri, str):
+                    self._subscriptions.notify_resource_updated(uri)
             elif method.endswith("/list_changed"):
-                self._subscriptions.notify_list_changed(method.split("/")[1], streaming)
-            logs = method == "notifications/message" and member.translator.log_level is not None
-            if identity.era.has_streams and not logs:
-                return  # the client gets only what it opened a stream for
-        unsolicited = identity.era.introduces_once and not identity.initialized
-        if unsolicited and self._members.only is None and method.endswith("/list_changed"):
-            return  # the client has not listed anything yet
-        self._client.notify(method, notification.params)
+                self._subscriptions.notify_list_changed(method.split("/")[1], client=False)
+        if translator.reaches_client(method, only=member is self._members.only):
+            self._client.notify(method, params)
 
     def on_server_lists_changed(self, member: Member, method: str) -> None:
         """A list changed: a client without streams is notified of what a server says on its own."""
-        streams = member.era is not None and member.era.has_streams
-        if streams and self._client.identity.initialized:
+        if member.translator.has_streams and self._client.identity.initialized:
             self._client.notify(method)
 
     def on_server_lost(self, member: Member, reason: str) -> None:
@@ -283,15 +279,15 @@ class Proxy:
 
     async def _discover(self, request: ClientRequest) -> bytes:
         only = self._members.only
-        unknown = request.era.introduction != request.method
-        if only is not None and (unknown or only.era is request.era):
+        if only is not None and (not request.introduces or only.translator.speaks(request)):
             answer = await only.forward(request)
-            return with_own_capabilities(STATELESS.introduced(answer, only.name, ""))
-        if unknown:
+            found = INTRODUCTIONS[request.method].introduced(answer, only.name, "")
+            return with_own_capabilities(found)
+        if not request.introduces:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found: server/discover")
         if only is None:
             await self._introduced()
-        elif only.era is None:
+        elif not only.translator.known:
             await self._introduce(request.params)
         return self._introduction(request.method)
 
@@ -301,16 +297,18 @@ class Proxy:
 
     def _introduction(self, method: str, requested: str = "") -> bytes:
         """The servers' answer to an introduction that they have had."""
-        era, only = INTRODUCTIONS[method], self._members.only
+        only = self._members.only
         if only is not None:
-            answer = era.introduced(only.introduction or b"{}", only.name, requested)
+            answer = INTRODUCTIONS[method].introduced(
+                only.introduction or b"{}", only.name, requested
+            )
             return with_own_capabilities(answer)
         present = self._members.present
         answers = {each.name: each.introduction for each in present if each.introduction}
         if not answers:
             raise ProtocolError(SERVER_ERROR, "No server can be used")
         missing = len(present) < len(list(self._members))
-        return merge_introductions(era, answers, requested, missing=missing)
+        return merge_introductions(method, answers, requested, missing=missing)
 
     async def _ping(self, request: ClientRequest) -> bytes:
         only = self._members.only
@@ -344,9 +342,9 @@ class Proxy:
         if name in STANDING_TOOLS and not self._views.learned:
             with suppress(TransomError):  # without a listing, it is not known whether a View opens
                 await self._lists.relist_tools()
-        owned = self._views.owns(name, request.era)
+        owned = self._views.owns(request)
         found = None if owned else await self._lists.find_tool(name)
-        if found is None and self._views.owns(name, request.era):
+        if found is None and self._views.owns(request):
             return await self._views.call(request)
         if found is None:
             raise self._members.unknown("tool", name)
@@ -422,16 +420,16 @@ class Proxy:
         uri = self._text(request.uri, "uri")
         if uri is None:
             return await self._members.forward_any(request)
-        own = self._views.read(uri, request.era)
+        own = self._views.read(uri, request)
         if own is not None:
-            return request.era.own_result(own)
+            return request.own_result(own)
         return (await self._forward_to_owner(request, uri))[1]
 
     async def _subscribe(self, request: ClientRequest) -> bytes:
         uri = self._text(request.uri, "uri")
         if uri is None:
             return await self._members.forward_any(request)
-        if self._views.read(uri, request.era) is not None:
+        if self._views.read(uri, request) is not None:
             self._subscriptions.subscribe(uri)
             return b"{}"
         if self._members.owner(uri) is None:
@@ -454,7 +452,7 @@ class Proxy:
 
     async def _forward_to_owner(self, request: ClientRequest, uri: str) -> tuple[Member, bytes]:
         text = f"Resource not found: {uri[:1000]}"
-        missing = ProtocolError(request.era.resource_not_found, text, {"uri": uri})
+        missing = ProtocolError(request.resource_not_found, text, {"uri": uri})
         return await self._members.first(self._members.candidates(uri), request, missing)
 
     # --- tasks -------------------------------------------------------------------------------
@@ -485,14 +483,13 @@ class Proxy:
         answer = await task.server.forward(request)
         if task.call is None or task.opens is None:
             return answer
-        era = task.call.era
-        result = era.task_result(answer) if request.method == era.task_result_method else None
+        result = task.call.task_result(request.method, answer)
         if result is None or self._tasks.get(id) is not task:
             return answer
         self._tasks[id] = _ServerTask(task.server)  # the View opens once
         connection = task.server.connection
         shown = await self._views.show(connection, task.opens, task.call, bytes(result))
-        return era.with_task_result(answer, shown)
+        return task.call.with_task_result(answer, shown)
 
     def _remember_task(self, server: Member, id: object, call: ClientRequest | None = None) -> None:
         """Record that a server has a task of that id, begun by this call if given."""

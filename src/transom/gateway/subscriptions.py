@@ -21,7 +21,7 @@ from transom.background import retrieve
 from transom.connections.versions import SUBSCRIPTION_KEY
 from transom.errors import METHOD_NOT_FOUND, ConnectionClosed, ProtocolError, TransomError
 from transom.gateway.client import Client, Notify
-from transom.gateway.eras import ERAS, ClientRequest, Era
+from transom.gateway.eras import ClientRequest
 from transom.gateway.members import Member, Members
 from transom.json_values import as_list, as_object, member, members
 from transom.protocol import wire
@@ -184,14 +184,12 @@ class Subscriptions:
         self._subscribed.discard(uri)
         return known
 
-    def notify_list_changed(self, name: str, eras: Iterable[Era] = ERAS) -> None:
-        """Notify the client that "tools", "resources" or "prompts" changed, for these eras."""
-        for era in eras:
-            if era.has_streams:
-                for stream in list(self._streams.values()):
-                    stream.notify_list_changed(name)
-            elif self._client.identity.initialized:
-                self._client.notify(f"notifications/{name}/list_changed")
+    def notify_list_changed(self, name: str, *, client: bool = True, streams: bool = True) -> None:
+        """Notify the client that "tools", "resources" or "prompts" changed: itself, its streams."""
+        if client and self._client.identity.initialized:
+            self._client.notify(f"notifications/{name}/list_changed")
+        for stream in list(self._streams.values()) if streams else ():
+            stream.notify_list_changed(name)
 
     def notify_resource_updated(self, uri: str) -> None:
         """Notify the client that a resource of the gateway changed."""
@@ -247,7 +245,7 @@ class Subscriptions:
             if not connection.up:
                 stream.settle(server.name)
                 await connection.wait_up(None)
-            if server.era is not None and not server.era.has_streams:
+            if server.translator.has_streams is False:
                 await self._subscribe_for(server, stream)
             try:
                 return bytes(await connection.listen(stream.server_params, handle))
