@@ -96,6 +96,10 @@ async def gone(served: HttpGateway) -> None:
         await asyncio.wait([each.task for each in served._clients.values()])
 
 
+async def unserved(_: object) -> None:
+    """Serves a client that the test itself reads from and writes to."""
+
+
 async def nothing_open(session: HttpSession) -> None:
     """Wait until every response of a session has been sent."""
     while session._open:  # noqa: ASYNC110 - nobody but a test wants to know
@@ -338,7 +342,7 @@ async def test_news_wait_for_a_client_that_has_no_stream_open() -> None:
 async def test_what_waits_for_a_client_without_a_stream_is_bounded_in_number_and_in_size() -> None:
     news = b'{"jsonrpc":"2.0","method":"notifications/news","params":{"number":%d,"text":"%s"}}'
     for size, kept in ((1, 64), (400_000, 3)):
-        session, sent = HttpSession("away", 1800), list[bytes]()
+        session, sent = HttpSession("away", 1800, unserved, "away"), list[bytes]()
         for number in range(200):
             assert session.send_nowait(news % (number, b"x" * size))
 
@@ -410,7 +414,7 @@ async def test_an_id_that_is_in_use_is_refused_and_the_first_request_answered() 
 
 async def test_a_client_that_does_not_read_makes_the_sender_wait() -> None:
     news = b'{"jsonrpc":"2.0","method":"notifications/news","params":{"text":"%s"}}' % (b"x" * 4096)
-    session = HttpSession("slow", 1800)
+    session = HttpSession("slow", 1800, unserved, "slow")
     blocked, let_go = asyncio.Event(), asyncio.Event()
 
     async def send(message: Any) -> None:

@@ -5,6 +5,8 @@
 2. Tasks have the form of 2025-11-25 in all code here: the caller requests a task, and waits for the
    result with `tasks/result`. In the extension that came with 2026-07-28 the server decides, if the
    client has the extension, and `tasks/get` contains the result.
+
+What the versions mean for a client, and between a client and a server, is in `gateway/eras.py`.
 """
 
 from __future__ import annotations

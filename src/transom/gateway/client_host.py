@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -139,14 +140,9 @@ class ClientHost:
         module: Any = await asyncio.to_thread(import_module, "transom.host.host")
         renderer = await options.screen.seat(self._client_name)
         self._on_page = getattr(renderer, "approve", None)
-        policy = self._policy()
-        policy.view_calls = options.view_calls
-        if options.approve_view_calls:
-            policy.approve_view_calls = policy.approve or self._ask_on_page
-        policy.approve_opening = policy.approve or self._ask_on_page
         host: Host = module.Host(
             renderer=renderer,
-            policy=policy,
+            policy=self._policy(),
             drive=options.drive,
             fresh=options.fresh,
             naming=options.naming,
@@ -163,15 +159,19 @@ class ClientHost:
         return host
 
     def _policy(self) -> Policy:
-        match self._options.approval:
-            case "client":
-                return Policy.trusting()
-            case "page":
-                return Policy(approve=self._ask_on_page)
-            case "elicit":
-                return Policy(approve=self._ask_through_client)
-            case "never":
-                return Policy(approve=_never)
+        options = self._options
+        approve = {
+            "client": self._ask_on_page,  # calls of the model's are approved by the client itself
+            "page": self._ask_on_page,
+            "elicit": self._ask_through_client,
+            "never": _never,
+        }[options.approval]
+        make = Policy.trusting if options.approval == "client" else partial(Policy, approve)
+        return make(
+            view_calls=options.view_calls,
+            approve_view_calls=approve if options.approve_view_calls else None,
+            approve_opening=approve,
+        )
 
     async def ready(self) -> Host:
         """The host, once it is made; made again if that failed."""
@@ -216,7 +216,6 @@ class ClientHost:
         host = await self.ready()
         async with self._adding:
             if connection.name not in host.servers:
-                connection.identity = self._options.identities.get(connection.name, "")
                 settings = self.settings_of(connection)
                 await host.add_server(
                     connection.name,

@@ -24,10 +24,12 @@ import hashlib
 import hmac
 import ipaddress
 import logging
+import secrets
 import socket
 from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -69,6 +71,7 @@ from transom.gateway.http_session import (
     HttpRefusal,
     HttpSession,
     Principal,
+    Serve,
     status_of,
 )
 from transom.gateway.proxy import Proxy
@@ -287,23 +290,40 @@ class HttpGateway:
             if method == "server/discover" or PROTOCOL_KEY.encode() in body:
                 raise _header_mismatch("mcp-protocol-version")
             raise HttpRefusal(400, INVALID_REQUEST, "Missing session ID")
-        name = member(getattr(message, "params", None), "clientInfo", "name")
-        client = HttpSession(_client_name(name), self._idle)
+        name = _client_name(member(getattr(message, "params", None), "clientInfo", "name"))
+        id = secrets.token_hex(16)
         lease = None
         if self._bus is not None:
-            lease = await self._bus.claim(_SESSION + client.id, lambda _: client.end())
-        return self._admit(client, self._clients, client.id, lease)
+            lease = await self._bus.claim(_SESSION + id, lambda _: self._session_lost(id))
 
-    def _admit(self, client: _C, among: dict[str, _C], key: str, lease: Lease | None) -> _C:
-        """Begin to serve a new client, unless there are too many."""
+        def make(serve: Serve) -> HttpSession:
+            return HttpSession(name, self._idle, serve, id)
+
+        return self._admit(make, name, self._clients, id, lease)
+
+    def _session_lost(self, id: str) -> None:
+        """The bus has given up the lease of a session."""
+        if (client := self._clients.get(id)) is not None:
+            client.end()
+
+    def _admit(
+        self,
+        make: Callable[[Serve], _C],
+        name: str,
+        among: dict[str, _C],
+        key: str,
+        lease: Lease | None,
+    ) -> _C:
+        """Begin to serve a new client of that name, unless there are too many."""
         if self._ending or len(self._clients) + len(self._principals) >= self._max_clients:
             if lease is not None and key not in among:
                 lease.release()
             text = f"The gateway has as many clients as it may (--max-clients {self._max_clients})"
             raise HttpRefusal(503, SERVER_ERROR, text)
         every = [*self._clients.values(), *self._principals.values()]
-        same = sum(each.name == client.name for each in every)
-        among[key] = client
+        same = sum(each.name == name for each in every)
+        shown = f"{name} ({same + 1})" if same else name
+        client = among[key] = make(lambda client: self._serve(client, shown, lease))
 
         def ended(_: object) -> None:
             if among.get(key) is client:
@@ -312,8 +332,6 @@ class HttpGateway:
                     lease.release()
             client.ended()
 
-        client_name = f"{client.name} ({same + 1})" if same else client.name
-        client.start(self._serve(client, client_name, lease))
         client.task.add_done_callback(ended)
         return client
 
@@ -353,9 +371,9 @@ class HttpGateway:
         lease = None
         while (principal := self._principals.get(key)) is None or principal.ending:
             if self._bus is None or (lease is not None and lease.held):
-                name = member(request.meta.get(CLIENT_KEY), "name")
-                principal = Principal(_client_name(name), self._idle)
-                return self._admit(principal, self._principals, key, lease)
+                name = _client_name(member(request.meta.get(CLIENT_KEY), "name"))
+                make = partial(Principal, name, self._idle)
+                return self._admit(make, name, self._principals, key, lease)
             lease = await self._bus.claim(_PRINCIPAL + key, lambda _: self._lost(key))
             if lease is None:
                 return None

@@ -23,7 +23,7 @@ import logging
 import secrets
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import cached_property
 from itertools import count
 from typing import Any, Final
@@ -216,13 +216,17 @@ class _Messages:
         return data
 
 
+Serve = Callable[["HttpClient"], Coroutine[Any, Any, None]]
+"""Serves a client until it ends."""
+
+
 class HttpClient:
     """One client of the gateway, from its first request to its end; the user sees its `name`."""
 
-    def __init__(self, name: str, idle: float) -> None:
+    def __init__(self, name: str, idle: float, serve: Serve) -> None:
         self.name = name
         self.ending = False
-        self.task: asyncio.Task[None]
+        self.task = asyncio.create_task(serve(self), name=f"transom-client-{name}")
         self._idle = idle
         self._idle_timer: asyncio.TimerHandle | None = None
         self._open = 0
@@ -232,10 +236,6 @@ class HttpClient:
         self._in_flight: dict[wire.RequestId, _Messages] = {}
 
     # --- its life ----------------------------------------------------------------------------
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Serve it with this function."""
-        self.task = asyncio.create_task(work, name=f"transom-client-{self.name}")
 
     def end(self) -> None:
         """End it, unless it is ending already."""
@@ -463,10 +463,10 @@ class _SentEvents:
 class HttpSession(HttpClient):
     """A session of a client before 2026-07-28, from its `initialize` to its end."""
 
-    def __init__(self, name: str, idle: float) -> None:
-        super().__init__(name, idle)
-        self.id = secrets.token_hex(16)
-        self._headers = {SESSION_HEADER: self.id}
+    def __init__(self, name: str, idle: float, serve: Serve, id: str) -> None:
+        super().__init__(name, idle, serve)
+        self.id = id
+        self._headers = {SESSION_HEADER: id}
         self.introduced = False
         """Whether its `initialize` was answered with a result."""
         self._initialize: wire.RequestId | None = None
@@ -598,8 +598,8 @@ class HttpSession(HttpClient):
 class Principal(HttpClient):
     """All 2026-07-28 clients with the same token, or all on this machine without one."""
 
-    def __init__(self, name: str, idle: float) -> None:
-        super().__init__(name, idle)
+    def __init__(self, name: str, idle: float, serve: Serve) -> None:
+        super().__init__(name, idle, serve)
         self._ids = count(1)
 
     async def post(

@@ -44,13 +44,19 @@ _MAX_QUESTIONS = 16  # of one call, at a time
 class _Call:
     """A running request whose client is asked in answers, over one or more rounds of input."""
 
-    def __init__(self, request: ClientRequest) -> None:
+    def __init__(
+        self,
+        request: ClientRequest,
+        work: Callable[[], Awaitable[bytes]],
+        current: ContextVar[_Call | None],
+    ) -> None:
         self.request = request
         self.can = request.capabilities
         self.questions: dict[str, tuple[dict[str, Any], asyncio.Future[bytes]]] = {}
         self.asked = asyncio.Event()
-        self.work: asyncio.Future[bytes]
         self.expiry: asyncio.TimerHandle | None = None
+        current.set(self)  # for all code that works on this request
+        self.work = asyncio.ensure_future(work())
 
     def answer(self, request: ClientRequest) -> None:
         """Take the answers of a client that calls again."""
@@ -91,9 +97,7 @@ class Inputs:
         """Work on a request that may require input; its result, or one that does."""
         call = self._waiting_for(request)
         if call is None:
-            call = _Call(request)
-            self._current.set(call)  # for all code that works on this request
-            call.work = asyncio.ensure_future(work())
+            call = _Call(request, work, self._current)
             self._live.append(call)
         asked = asyncio.ensure_future(call.asked.wait())
         try:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Protocol
@@ -131,10 +131,17 @@ class Member(ServerListener):
         *,
         hung_after: float,
         traffic: TrafficListener | None,
+        identity: str,
     ) -> None:
         self.name = name
         self.connection = ServerConnection(
-            name, connect, self, reconnect=True, hung_after=hung_after, traffic=traffic
+            name,
+            connect,
+            self,
+            reconnect=True,
+            hung_after=hung_after,
+            traffic=traffic,
+            identity=identity,
         )
         client = members.client
         self.translator = Translator(self.connection, self.can, client.identity, client.notify)
@@ -238,6 +245,7 @@ class Members:
         listener: MembersListener,
         *,
         hung_after: float,
+        identities: Mapping[str, str],
         traffic: TrafficListener | None = None,
     ) -> None:
         self.client = client
@@ -248,7 +256,14 @@ class Members:
         self._introducing = False  # whether the client waits for the answer to its introduction
         self._starting: list[asyncio.Task[bool]] = []
         self._all = [
-            Member(name, connect, self, hung_after=hung_after, traffic=traffic)
+            Member(
+                name,
+                connect,
+                self,
+                hung_after=hung_after,
+                traffic=traffic,
+                identity=identities.get(name, ""),
+            )
             for name, connect in servers
         ]
         self._by_name = {each.name: each for each in self._all}

@@ -114,6 +114,7 @@ class Proxy:
             inputs,
             self,
             hung_after=hung_after,
+            identities=views.identities,
             traffic=views.traffic,
         )
         self._subscriptions = Subscriptions(client, self._members)

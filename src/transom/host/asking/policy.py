@@ -194,8 +194,21 @@ class Policy:
         self.trusts_everything = False
 
     @classmethod
-    def trusting(cls) -> Policy:
-        """Allow everything, for tests and for Views you wrote yourself."""
-        policy = cls()
+    def trusting(
+        cls,
+        *,
+        view_calls: ViewCalls = "spec",
+        approve_view_calls: Approve | None = None,
+        approve_opening: Approve | None = None,
+    ) -> Policy:
+        """Allow everything, for tests and for Views you wrote yourself.
+
+        What Views themselves call, and whether they open, can still be limited, as in `Policy`.
+        """
+        policy = cls(
+            view_calls=view_calls,
+            approve_view_calls=approve_view_calls,
+            approve_opening=approve_opening,
+        )
         policy.trusts_everything = True
         return policy
