@@ -8,15 +8,19 @@ from typing import Any
 import httpx2
 import pytest
 from msgspec import Raw
+from starlette.datastructures import Headers
 
 from tests.connections.scripted_server import ScriptedServer
 from tests.gateway.chatty import chatty, in_memory
 from tests.gateway.stateless import ENVELOPE, SUBSCRIPTION, call, stamped
-from tests.gateway.test_http import BOTH, INITIALIZE, Page, client, gateway, text_of
+from tests.gateway.test_http import BOTH, INITIALIZE, Page, client, gateway, text_of, unserved
 from tests.gateway.test_several_stateless import stateless, streaming
 from tests.host.shop import Heard, editor, shop
 from transom import App, InProcessRenderer
+from transom.gateway.eras import read_request
+from transom.gateway.http_session import Principal
 from transom.gateway.lists import has_invalid_headers
+from transom.protocol import wire
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
@@ -115,6 +119,24 @@ async def test_a_client_that_goes_away_has_cancelled_its_request() -> None:
         async with http.stream("POST", url, json=message, headers=headers) as stream:
             assert (await next_event(stream.aiter_lines()))["params"]["progressToken"] == "p"
         await heard.has("cancelled")
+
+
+async def test_a_request_given_up_before_its_turn_is_whole_when_it_comes() -> None:
+    everyone = Principal("everyone", 1800, unserved)
+    params = stamped(call("wait", until="noon"), progressToken="p")
+    asked = wire.decode(wire.encode_request("same", "tools/call", json.dumps(params).encode()))
+    assert isinstance(asked, wire.Request)
+    post = everyone.post(read_request(asked), Headers(), asyncio.Event().wait, send=print)  # type: ignore[arg-type]
+    posting = asyncio.create_task(post)
+    await asyncio.sleep(0)
+    posting.cancel()
+    await asyncio.wait([posting])
+    received = wire.decode(await everyone.receive())
+    assert isinstance(received, wire.Request)
+    request = everyone.read(received)
+    assert (request.id, request.name, request.arguments) == (1, "wait", {"until": "noon"})
+    assert request.progress_token == Raw(b"1")
+    assert b"notifications/cancelled" in await everyone.receive()
 
 
 async def test_who_waits_long_for_an_answer_gets_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
