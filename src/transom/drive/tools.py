@@ -36,6 +36,7 @@ Action = Literal[
 LOOK_AT_VIEW: Final = "look_at_view"
 ACT_ON_VIEW: Final = "act_on_view"
 SCREENSHOT_VIEW: Final = "screenshot_view"
+_ACT: Final = f"{ACT_ON_VIEW}/"
 
 _NEEDS_VALUE: Final = {
     "type": "the text",
@@ -159,7 +160,12 @@ def hidden(value: str) -> str:
 
 def act_tool(action: str) -> Tool:
     """What a user is asked about, and always allows, for one kind of action."""
-    return Tool(name=f"{ACT_ON_VIEW}/{action}")
+    return Tool(name=f"{_ACT}{action}")
+
+
+def action_of(tool: str) -> str:
+    """The kind of action that `act_tool` made this name of."""
+    return tool.removeprefix(_ACT)
 
 
 def _text(value: object) -> str:

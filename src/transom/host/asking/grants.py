@@ -78,7 +78,7 @@ class Grants:
                 self.withdraw(view_id, Grant(name))
 
     def granted(self, view_id: str) -> tuple[str, ...]:
-        """The names of a View's tools that the user always allows."""
+        """What the model may always do: the names of tools, and those of looks and acts."""
         return tuple(grant.tool for grant in self.of(view_id) if grant.by != "view")
 
     def forget(self, view_id: str) -> None:

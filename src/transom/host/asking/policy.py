@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from transom.drive.tools import action_of
 from transom.errors import UsageError
 from transom.host.asking.grants import Grantee
 from transom.host.tools.tool_visibility import ViewCalls
@@ -124,7 +125,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
         elif self.drives and not self.arguments:  # a look
             return f"May the model read {view}, from server {self.server}, with all that you typed?"
         elif self.drives:
-            action = tool.partition("/")[2]
+            action = action_of(self.tool.name)
             question = f"May the model use {view}, from server {self.server}: {action}?"
         elif self.by == "model":
             question = f"May {tool} of {view}, from server {self.server}, run with these arguments?"
