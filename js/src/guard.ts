@@ -19,7 +19,10 @@ function start(): void {
       const answer: Pressed = { isRecent: isActive, isLast: now - pressedElsewhere > LASTS };
       ports[0]?.postMessage(answer);
     }
-    if (isPlace(data)) load(data);
+    if (!isPlace(data)) return;
+    // Another guard was pressed, which activates all of them: that is no press in this View.
+    if (isActive) location.reload();
+    else load(data);
   });
   const place = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
   if (isPlace(place)) load(place);

@@ -98,7 +98,6 @@ export class SandboxFrame {
         return;
       }
       if (this.loads > 0) return;
-      frame.style.visibility = "hidden"; // an error page of the browser, maybe for a moment only
       setTimeout(() => {
         if (!this.#isMissing) return;
         if (performance.now() < this.#until) this.load();
@@ -120,6 +119,7 @@ export class SandboxFrame {
   }
 
   load(): void {
+    this.#hide();
     const inside = new URLSearchParams({ ...this.#place });
     this.#isSpare = false;
     this.#tries += 1;
@@ -127,10 +127,16 @@ export class SandboxFrame {
   }
 
   #loadInSpare(): void {
+    this.#hide();
     tell(this.element, this.#address.guard, this.#place);
     setTimeout(() => {
       if (this.#isMissing && this.#isSpare) this.load(); // its process has ended, say
     }, SPARE_WITHIN);
+  }
+
+  /** Until it has a sandbox: there may be an error page in it, and nothing that a press is meant for. */
+  #hide(): void {
+    this.element.style.visibility = "hidden";
   }
 
   /** From now on there is a limit to how long the sandbox may take; `onMissing` is called then. */

@@ -487,8 +487,8 @@ export class View extends HTMLElement {
     if (method === "ui/notifications/size-changed") {
       this.#resize(mounted, (data as { params?: unknown }).params);
     } else if (method === "ui/notifications/initialized") {
+      if (this.dataset.state !== "live") this.#around.onLive(mounted.mount); // it may say so often
       this.dataset.state = "live";
-      this.#around.onLive(mounted.mount);
       this.#onRecovered();
     }
     const { text, why } = asMessage(data);

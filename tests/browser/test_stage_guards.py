@@ -113,3 +113,27 @@ async def test_an_error_page_is_no_guard_and_gives_way_to_one(browser: Chromium)
         assert await text_of(view.call_tool("hi")) == "hi"
         await user.page.locator(SPARE).wait_for(state="attached")
         assert await user.page.locator("iframe").count() == 3
+
+
+async def test_a_press_before_a_view_opens_does_not_count_for_it(browser: Chromium) -> None:
+    async with after_the_first(browser) as (user, host):
+        slow, loads = asyncio.Event(), asyncio.Event()
+
+        async def serve(route: Route) -> None:
+            if "guard." not in route.request.url and not slow.is_set():
+                slow.set()
+                await loads.wait()
+            await route.continue_()
+
+        await user.context.route("**/transom-view*", serve)
+        opening = asyncio.create_task(show(host))
+        await slow.wait()  # the page has the guard of this View, and nothing in it
+        await show(host)
+        await user.page.locator(SPARE).wait_for(state="attached")
+        await user.page.locator("#view-tests-2 iframe").click()  # activates all of that origin
+        view = await show(host)
+        was_pressed = "(view) => view.wasPressed()"
+        assert not await user.page.locator(f"#view-{view.id}").evaluate(was_pressed)
+        assert await text_of(view.call_tool("hi")) == "hi"
+        loads.set()
+        await opening

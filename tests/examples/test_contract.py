@@ -14,6 +14,7 @@ from transom.check import Calling, Options, check
 from transom.check.browser_checks import observe_views
 from transom.check.report import NEEDS_BROWSER
 from transom.check.rules import RULES
+from transom.check.runner import ObservingOptions
 
 ALL = [rule.id for rule in RULES]
 NOT_CHECKED = {rule.id: rule.not_checked for rule in RULES if rule.not_checked}
@@ -59,7 +60,8 @@ async def test_the_checker_has_nothing_to_say_about_their_views_in_a_browser() -
     together = MCPServer("examples", version="1.0.0")  # one browser for all of them
     for name in SHAPES:
         fresh(name).views.install(together)
-    options = Options(calling=Calling(), observer=partial(observe_views, settle=0.2))
+    observer = partial(observe_views, settle=0.2)
+    options = ObservingOptions(calling=Calling(), observer=observer)
     report = await check("examples", together, heuristics=ALL, options=options)
     assert report.failure is None
     assert report.findings == ()

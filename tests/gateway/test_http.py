@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from transom.gateway.client import MAX_BYTES
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.configuration.config import ServerConfig, server_from_command
 from transom.gateway.http import HttpGateway, address_of, serving
-from transom.gateway.http_session import HttpSession
+from transom.gateway.http_session import HttpClient, HttpSession, Principal
 from transom.gateway.members import connect_to
 
 PLAIN = Path(__file__).parents[1] / "cli" / "plain_server.py"
@@ -107,6 +108,23 @@ async def nothing_open(session: HttpSession) -> None:
 
 
 # --- clients and their Views -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [partial(Principal, "whole", 1800), lambda serve: HttpSession("whole", 1800, serve, "id")],
+    ids=["principal", "session"],
+)
+async def test_a_client_is_whole_when_it_begins_to_be_served(make: Any) -> None:
+    had = set[str]()
+
+    def serve(one: HttpClient) -> Any:  # where tasks are eager, it works on from here
+        had.update(vars(one))
+        return unserved(one)
+
+    one = make(serve)
+    assert set(vars(one)) - had == {"task"}
+    await one.task
 
 
 @pytest.mark.parametrize(

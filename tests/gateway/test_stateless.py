@@ -139,6 +139,21 @@ async def test_a_request_given_up_before_its_turn_is_whole_when_it_comes() -> No
     assert b"notifications/cancelled" in await everyone.receive()
 
 
+async def test_requests_that_are_worked_on_have_a_limit_for_their_total_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transom.gateway.client.MAX_BYTES", 1000)
+    async with gateway(in_memory(chatty())) as (url, _), httpx2.AsyncClient() as http:
+        params = call("wait", why="x" * 500)
+        calls = [asyncio.create_task(post(http, url, "tools/call", params)) for _ in range(8)]
+        answered, waiting = await asyncio.wait(calls, timeout=5, return_when="FIRST_COMPLETED")
+        for each in waiting:
+            each.cancel()
+        assert answered
+        text = "Too many requests in flight (limit 4000 bytes)"
+        assert answered.pop().result().json()["error"] == {"code": -32000, "message": text}
+
+
 async def test_who_waits_long_for_an_answer_gets_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transom.gateway.http_session._KEEP_ALIVE", 0.01)
     server = stateless("slow", "wait")

@@ -3,7 +3,13 @@ import pytest
 
 from tests.ids import plain
 from tests.protocol.hostile import as_json
-from transom.errors import INVALID_REQUEST, SERVER_ERROR, NotConnected, TooManyRequests
+from transom.errors import (
+    INVALID_REQUEST,
+    SERVER_ERROR,
+    NotConnected,
+    ProtocolError,
+    TooManyRequests,
+)
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Peer, Progress, ProtocolViolation, Unreadable
 
@@ -227,6 +233,21 @@ def test_cancelling_makes_no_room_before_the_handler_has_ended():
     assert isinstance(peer.feed(ask(2)), ProtocolViolation)
     peer.respond(1, b"{}")
     assert isinstance(peer.feed(ask(2)), wire.Request)
+
+
+def test_a_request_counts_with_what_came_of_it_another_way_until_it_ends():
+    peer = Peer(max_bytes=100)  # 400 bytes of requests
+    for id in (1, 2):
+        assert isinstance(peer.feed(ask(id)), wire.Request)
+        peer.count(id, 200)
+    peer.count(1, 10)  # it is no smaller than its message
+    assert isinstance(peer.feed(ask(3)), ProtocolViolation)
+    peer.respond(1, b"{}")
+    assert isinstance(peer.feed(ask(3)), wire.Request)
+    with pytest.raises(ProtocolError, match=r"in flight \(limit 400 bytes\)"):
+        peer.count(3, 300)
+    peer.fail(3, SERVER_ERROR, "refused")
+    assert isinstance(peer.feed(ask(4)), wire.Request)
 
 
 def test_one_request_of_ours_too_many_raises_until_one_has_ended():

@@ -114,6 +114,9 @@ class Client:
 
     def _handle_request(self, given: wire.Request) -> Awaitable[bytes | Raw]:
         request = self._read(given)
+        if given.params is None and request.params is not None:
+            # They came in by HTTP, and are as large in memory as if they had come in here.
+            self._session.peer.count(given.id, len(request.params))
         passed = None if self._queued else self._handler.pass_on(request)
         if passed is not None:
             return passed

@@ -223,17 +223,20 @@ Serve = Callable[["HttpClient"], Coroutine[Any, Any, None]]
 class HttpClient:
     """One client of the gateway, from its first request to its end; the user sees its `name`."""
 
-    def __init__(self, name: str, idle: float, serve: Serve) -> None:
+    def __init__(
+        self, name: str, idle: float, serve: Serve, headers: dict[str, str] | None = None
+    ) -> None:
         self.name = name
         self.ending = False
-        self.task = asyncio.create_task(serve(self), name=f"transom-client-{name}")
         self._idle = idle
         self._idle_timer: asyncio.TimerHandle | None = None
         self._open = 0
-        self._headers: dict[str, str] = {}  # of every response
+        self._headers = headers or {}  # of every response
         self._incoming = _Messages()
         self._queued: dict[wire.RequestId, ClientRequest] = {}  # of those in it, what is read
         self._in_flight: dict[wire.RequestId, _Messages] = {}
+        # Last: where tasks are eager (`asyncio.eager_task_factory`), it is served from here on.
+        self.task = asyncio.create_task(serve(self), name=f"transom-client-{name}")
 
     # --- its life ----------------------------------------------------------------------------
 
@@ -464,9 +467,7 @@ class HttpSession(HttpClient):
     """A session of a client before 2026-07-28, from its `initialize` to its end."""
 
     def __init__(self, name: str, idle: float, serve: Serve, id: str) -> None:
-        super().__init__(name, idle, serve)
         self.id = id
-        self._headers = {SESSION_HEADER: id}
         self.introduced = False
         """Whether its `initialize` was answered with a result."""
         self._initialize: wire.RequestId | None = None
@@ -474,6 +475,7 @@ class HttpSession(HttpClient):
         self._listening: _Messages | None = None
         self._waiting = _Messages()
         self._events = _SentEvents()
+        super().__init__(name, idle, serve, {SESSION_HEADER: id})
 
     def ended(self) -> None:
         """See `HttpClient`."""
@@ -599,8 +601,8 @@ class Principal(HttpClient):
     """All 2026-07-28 clients with the same token, or all on this machine without one."""
 
     def __init__(self, name: str, idle: float, serve: Serve) -> None:
-        super().__init__(name, idle, serve)
         self._ids = count(1)
+        super().__init__(name, idle, serve)
 
     async def post(
         self, request: ClientRequest, headers: Headers, receive: Receive, send: Send

@@ -27,7 +27,13 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
-from transom.errors import SERVER_ERROR, MessageRefused, NotConnected, TooManyRequests
+from transom.errors import (
+    SERVER_ERROR,
+    MessageRefused,
+    NotConnected,
+    ProtocolError,
+    TooManyRequests,
+)
 from transom.protocol import wire
 from transom.protocol.wire import RequestId
 
@@ -184,6 +190,21 @@ class Peer:
         return ProtocolViolation(
             refusal.message, wire.encode_error(id, refusal.code, refusal.message)
         )
+
+    def count(self, id: RequestId, size: int) -> None:
+        """Count a request of theirs that just came with so many bytes, if its message had fewer.
+
+        Raises:
+            ProtocolError: the requests in flight are too large; it has to be refused with this.
+        """
+        more = size - self._incoming.get(id, size)
+        if more <= 0:
+            return
+        if self._incoming_bytes + more > self._max_incoming_bytes:
+            refused = _too_many(id, f"{self._max_incoming_bytes} bytes")
+            raise ProtocolError(SERVER_ERROR, refused.message)
+        self._incoming[id] += more
+        self._incoming_bytes += more
 
     def _ended(self, id: RequestId) -> bool:
         """Their request has ended; whether it still wants an answer."""
