@@ -94,7 +94,7 @@ export class SandboxFrame {
     if (address.allow) frame.setAttribute("allow", address.allow);
     frame.addEventListener("load", () => {
       if (this.#isSpare) {
-        this.load(); // it was moved, and has forgotten what it was asked for
+        this.load(); // it was moved, or began again: it has forgotten what it was asked for
         return;
       }
       if (this.loads > 0) return;
