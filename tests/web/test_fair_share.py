@@ -20,7 +20,7 @@ from transom.server import Views
 from transom.types import TextContent
 from transom.web import UserLimits, WebViews
 
-ENOUGH = 60.0
+ENOUGH = 240.0
 
 Answer = Callable[[], Awaitable[object]]
 
