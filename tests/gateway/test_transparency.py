@@ -21,6 +21,7 @@ pytestmark = pytest.mark.processes
 # asked waits for ever; the gateway cannot tell a server what it cannot read, and says so.
 ANSWERED_BY_THE_GATEWAY = {
     b'{"jsonrpc":"1.0","id":901,"method":"ping"}': 901,
+    b'{"jsonrpc":"2.0","id":903,"method":5}': 903,
     b'{"jsonrpc":"2.0","id":905,"method":"ping","params":[1]}': 905,
     b'{"jsonrpc":"2.0","id":906,"method":"ping","params":"x"}': 906,
 }
