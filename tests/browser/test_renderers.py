@@ -185,7 +185,10 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
     left._lock.close()  # as when its process is killed
     for profile in (used, left):
         os.utime(profile.path / "transom.lock", (0, 0))
-    (tmp_path / "transom-profile-other").mkdir()  # somebody else's, and not locked
+    (tmp_path / "transom-profile-other").mkdir()  # somebody else's, and not locked yet
+    late = tmp_path / "transom-profile-late"  # removed, and written to by a browser's last process
+    (late / "Default").mkdir(parents=True)
+    os.utime(late, (0, 0))
     fresh = Profile()
     try:
         there = {path.name for path in tmp_path.iterdir()}
@@ -201,17 +204,22 @@ async def test_a_profile_that_is_written_to_while_it_is_removed_is_removed_all_t
     profile, removed = Profile(), 0
     remove = tempfile.TemporaryDirectory[str].cleanup
 
+    def write() -> None:
+        profile.path.joinpath("Default").mkdir(parents=True)
+
     def remove_while_a_process_writes(folder: tempfile.TemporaryDirectory[str]) -> None:
         nonlocal removed
         removed += 1
         remove(folder)
         if removed == 1:
-            profile.path.joinpath("Default").mkdir(parents=True)
+            write()
+        if removed == 2:  # a moment after it was gone
+            asyncio.get_running_loop().call_soon(write)
 
     monkeypatch.setattr(tempfile.TemporaryDirectory, "cleanup", remove_while_a_process_writes)
     await profile.remove()
     assert not profile.path.exists()
-    assert removed == 2
+    assert removed == 4
 
 
 # --- a browser that goes away ----------------------------------------------------------------

@@ -209,13 +209,17 @@ class Profile:
             preferences.write_text(json.dumps(_PREFERENCES))
 
     async def remove(self) -> None:
-        """Delete it. Processes of a browser that was killed may write to it for a while."""
+        """Delete it. Processes of a browser that was killed may write to it for a while.
+
+        What they write later yet is removed by the next one.
+        """
         self._lock.close()
         if self._folder is not None:
             for delay in _DELETED_AFTER:
                 await asyncio.sleep(delay)
+                stays_away = not self.path.exists()
                 self._folder.cleanup()
-                if not self.path.exists():
+                if stays_away:
                     break
 
 
@@ -328,13 +332,20 @@ def _that_is_there(chromium: Path) -> str:
 
 
 def _remove_abandoned_profiles() -> None:
-    for lock in Path(gettempdir()).glob(f"{_PROFILE}*/{_LOCK}"):
+    for folder in Path(gettempdir()).glob(f"{_PROFILE}*"):
+        lock = folder / _LOCK
         with suppress(OSError):
-            settled = time.time() - lock.lstat().st_mtime > _SETTLED_AFTER
-            if settled and lock.is_file() and not lock.is_symlink():
+            if not os.path.lexists(lock):  # it was removed, and written to again
+                if _is_settled(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
+            elif _is_settled(lock) and lock.is_file() and not lock.is_symlink():
                 with lock.open("r+") as file:
                     if try_lock(file.fileno()):
-                        shutil.rmtree(lock.parent, ignore_errors=True)
+                        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_settled(path: Path) -> bool:
+    return time.time() - path.lstat().st_mtime > _SETTLED_AFTER
 
 
 def _is_root() -> bool:
