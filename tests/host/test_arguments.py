@@ -10,10 +10,10 @@ from tests.host.page import PageRenderer
 from tests.host.shop import URI, editor, hosting, shop
 from transom import Host, InProcessRenderer, Limits, Policy
 from transom.errors import ProtocolError
-from transom.host.open_views import ViewRecord
+from transom.host.open_views import HostRecords, ViewRecord
 from transom.host.views.shown_calls import ViewOrigin
 from transom.types import Tool
-from transom.web.application.user_records import _write_view
+from transom.web.application.user_records import _write_view, read_records
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -152,3 +152,11 @@ def test_a_record_whose_arguments_were_changed_to_no_json_is_left_out(arguments:
     record = ViewRecord(origin)
     assert record.size > 0
     assert _write_view(record) is None
+
+
+def test_records_that_nest_too_deep_to_be_read_are_none():
+    record = ViewRecord(ViewOrigin("orders", URI, Tool("show_orders"), {"a": "deep"}, result=b"{}"))
+    host, view = (msgspec.msgpack.encode(each) for each in (HostRecords(), record))
+    assert read_records({"host": host, "view orders-1": view}) is not None
+    view = view.replace(b"\xa4deep", b"\x91" * 100_000 + b"\xc0")
+    assert read_records({"host": host, "view orders-1": view}) is None

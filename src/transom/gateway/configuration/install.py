@@ -399,10 +399,7 @@ def _edit(
 
 def _resolved(path: Path) -> tuple[Path, str, bytes | None]:
     """The file that a path leads to, and its content: a symbolic link stays one."""
-    try:
-        real = path.resolve()
-    except (OSError, RuntimeError):
-        raise UsageError(f"{path} cannot be read: its symbolic links form a loop") from None
+    real = Path(os.path.realpath(path))  # `Path.resolve` raises for a loop, until Python 3.13
     data = bytes_of(real)
     return real, text_of(real, data or b""), data
 

@@ -15,10 +15,11 @@ import msgspec
 
 from transom.background import Debounced, logs_errors
 from transom.bus import Lease
-from transom.errors import BusError, LeaseLost
+from transom.errors import BusError, LeaseLost, ProtocolError
 from transom.host.host import Host
 from transom.host.open_views import HostRecords, ViewRecord
 from transom.host.views.view import View
+from transom.protocol.messages import check_arguments
 
 _log = logging.getLogger("transom.web")
 _report = logs_errors(_log)
@@ -47,7 +48,7 @@ def read_records(fields: Mapping[str, bytes]) -> HostRecords | None:
         for field, data in fields.items():
             if field.startswith(_VIEW):
                 views[field.removeprefix(_VIEW)] = _read_view(data)
-    except msgspec.DecodeError as error:  # written by another version
+    except (msgspec.DecodeError, RecursionError) as error:  # written by another version
         _log.warning("What was kept of a user's Views cannot be read: %s", error)
         return None
     return msgspec.structs.replace(host, views=views)
@@ -61,8 +62,9 @@ def _write_view(record: ViewRecord) -> bytes | None:
     if record.size > _MAX_USER_BYTES:
         return None
     try:
+        check_arguments(record.origin.tool.name, record.origin.arguments)
         return _encode(record)
-    except (TypeError, ValueError, OverflowError, RecursionError):  # arguments that are not JSON
+    except (ProtocolError, TypeError, ValueError, OverflowError):  # changed since the call
         return None
 
 
