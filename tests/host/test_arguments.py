@@ -146,7 +146,7 @@ async def test_a_view_is_used_again_after_a_call_that_could_not_be_sent():
         assert (again.meta or {})["transom/view"]["reused"] is True
 
 
-@pytest.mark.parametrize("arguments", [{"a": "\ud800"}, {"a": object()}, nested(5000)])
+@pytest.mark.parametrize("arguments", [{"a": "\ud800"}, {"a": object()}, nested(100_000)])
 def test_a_record_whose_arguments_were_changed_to_no_json_is_left_out(arguments: Any):
     origin = ViewOrigin("orders", URI, Tool("show_orders"), arguments, result=b"{}")
     record = ViewRecord(origin)
@@ -154,9 +154,21 @@ def test_a_record_whose_arguments_were_changed_to_no_json_is_left_out(arguments:
     assert _write_view(record) is None
 
 
-def test_records_that_nest_too_deep_to_be_read_are_none():
+def test_a_view_whose_record_nests_too_deep_to_be_read_is_left_out_and_the_others_are_not():
     record = ViewRecord(ViewOrigin("orders", URI, Tool("show_orders"), {"a": "deep"}, result=b"{}"))
     host, view = (msgspec.msgpack.encode(each) for each in (HostRecords(), record))
-    assert read_records({"host": host, "view orders-1": view}) is not None
-    view = view.replace(b"\xa4deep", b"\x91" * 100_000 + b"\xc0")
-    assert read_records({"host": host, "view orders-1": view}) is None
+    too_deep = view.replace(b"\xa4deep", b"\x91" * 100_000 + b"\xc0")
+    records = read_records({"host": host, "view orders-1": view, "view orders-2": too_deep})
+    assert records is not None
+    assert list(records.views) == ["orders-1"]
+    assert read_records({"host": too_deep, "view orders-1": view}) is None
+
+
+def test_a_record_is_as_deep_as_the_arguments_that_a_host_with_a_higher_limit_takes():
+    origin = ViewOrigin("orders", URI, Tool("show_orders"), nested(500), result=b"{}")
+    written = _write_view(ViewRecord(origin))
+    assert written is not None
+    host = msgspec.msgpack.encode(HostRecords())
+    records = read_records({"host": host, "view orders-1": written})
+    assert records is not None
+    assert records.views["orders-1"].origin.arguments == nested(500)

@@ -15,11 +15,10 @@ import msgspec
 
 from transom.background import Debounced, logs_errors
 from transom.bus import Lease
-from transom.errors import BusError, LeaseLost, ProtocolError
+from transom.errors import BusError, LeaseLost
 from transom.host.host import Host
 from transom.host.open_views import HostRecords, ViewRecord
 from transom.host.views.view import View
-from transom.protocol.messages import check_arguments
 
 _log = logging.getLogger("transom.web")
 _report = logs_errors(_log)
@@ -36,21 +35,25 @@ _VIEW = "view "
 _encode = msgspec.msgpack.Encoder().encode
 _read_host = msgspec.msgpack.Decoder(HostRecords).decode
 _read_view = msgspec.msgpack.Decoder(ViewRecord).decode
+_UNREADABLE = (msgspec.DecodeError, RecursionError)
 
 
 def read_records(fields: Mapping[str, bytes]) -> HostRecords | None:
     """Decode records; None if there are none, or none that can be read."""
     if _HOST not in fields:
         return None
-    views: dict[str, ViewRecord] = {}
     try:
         host = _read_host(fields[_HOST])
-        for field, data in fields.items():
-            if field.startswith(_VIEW):
-                views[field.removeprefix(_VIEW)] = _read_view(data)
-    except (msgspec.DecodeError, RecursionError) as error:  # written by another version
+    except _UNREADABLE as error:  # written by another version
         _log.warning("What was kept of a user's Views cannot be read: %s", error)
         return None
+    views: dict[str, ViewRecord] = {}
+    for field, data in fields.items():
+        if field.startswith(_VIEW):
+            try:
+                views[field.removeprefix(_VIEW)] = _read_view(data)
+            except _UNREADABLE as error:  # or by a Python that can write more
+                _log.warning("What was kept of a View cannot be read: %s", error)
     return msgspec.structs.replace(host, views=views)
 
 
@@ -62,9 +65,8 @@ def _write_view(record: ViewRecord) -> bytes | None:
     if record.size > _MAX_USER_BYTES:
         return None
     try:
-        check_arguments(record.origin.tool.name, record.origin.arguments)
         return _encode(record)
-    except (ProtocolError, TypeError, ValueError, OverflowError):  # changed since the call
+    except (TypeError, ValueError, OverflowError, RecursionError):  # changed since the call
         return None
 
 
