@@ -9,14 +9,24 @@ import { Covers } from "./covers.js";
 import { toJson } from "./json.js";
 import type { Action, ActionName, DriveRequest, Look } from "./messages.js";
 import { Outlines } from "./outlines.js";
-import { documentElement, ownerDocument, query } from "./native_dom.js";
+import { clientWidth, documentElement, isRendered, ownerDocument, query } from "./native_dom.js";
 import { References } from "./references.js";
 import { Settling, type ViewFrame } from "./settle.js";
 import { snapshot } from "./snapshot.js";
-import { findElement, findTarget, isProblem, unfit, type Problem, type Target } from "./target.js";
+import {
+  findElement,
+  findTarget,
+  hidden,
+  isProblem,
+  unfit,
+  type Problem,
+  type Target,
+} from "./target.js";
 
 const MAX_ANSWER = 250_000; // characters; the host takes a few more
 const DRAWN_WITHIN = 200; // milliseconds
+const HAS_SIZE_WITHIN = 3000; // milliseconds, since it was asked for
+const LOOK_EVERY = 20;
 const READ_SHOWN = 60; // elements that are outlined at a time
 /** What a page need not show that it has noticed. */
 const QUIET: readonly ActionName[] = ["type", "clear", "set", "scroll_into_view", "hover"];
@@ -41,13 +51,30 @@ const covers = new Covers();
 let acting: Acting | undefined; // with a real mouse and keyboard
 
 const drive: Driver = async (request, view) => {
-  const page = view.page();
+  const page = await pageOf(view);
   const answer = page
     ? await answerTo(request, view, page)
     : { problem: "gone", detail: "The View's page shows something else now" };
   const text = toJson(answer)!;
   return text.length > MAX_ANSWER ? toJson({ error: "The answer is too long" })! : text;
 };
+
+/** The View's page. One that nobody sees has a size only once the browser is asked for it. */
+async function pageOf(view: ViewFrame): Promise<Document | undefined> {
+  const until = performance.now() + HAS_SIZE_WITHIN;
+  for (;;) {
+    const page = view.page();
+    if (!page || hasSize() || performance.now() > until) return page;
+    view.layOut();
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY));
+  }
+}
+
+/** Whether this window, which is around the View, is shown: the View may hide what is its own. */
+function hasSize(): boolean {
+  const root = documentElement(document);
+  return isRendered(root) && clientWidth(root) > 0;
+}
 
 async function answerTo(request: DriveRequest, view: ViewFrame, page: Document): Promise<object> {
   switch (request.op) {
@@ -71,6 +98,7 @@ async function answerTo(request: DriveRequest, view: ViewFrame, page: Document):
 }
 
 function look({ find, under, show }: Look, page: Document): object {
+  if (!hasSize()) return hidden("The page around the View does not show it");
   const inside = under ? findElement(refs, under, page) : undefined;
   if (inside && isProblem(inside)) return inside;
   const { snapshot: answer, read } = snapshot(page, refs, { find: find ?? null }, inside);

@@ -4,13 +4,14 @@
  * the user has pressed something in the View. The View can neither forge that nor use a press that
  * was meant for the page.
  */
-import { ELSEWHERE, FLAGS, PRESSED, type Pressed, type SandboxPlace } from "./messages.js";
+import { ELSEWHERE, FLAGS, LAY_OUT, PRESSED, type Pressed, type SandboxPlace } from "./messages.js";
 
 const LASTS = 5000; // milliseconds that a browser counts a press as recent, at most
 
 function start(): void {
   let pressedElsewhere = -Infinity; // after what was pressed in here
   window.addEventListener("message", ({ source, data, ports }: MessageEvent<unknown>) => {
+    if (data === LAY_OUT) document.body.getBoundingClientRect();
     if (source !== window.parent) return;
     const { isActive } = navigator.userActivation;
     const now = performance.now();

@@ -11,6 +11,7 @@ import {
   DRIVEN,
   FLAGS,
   isAboutSandbox,
+  LAY_OUT,
   methodOf,
   PROXY_READY,
   RESOURCE_READY,
@@ -40,7 +41,11 @@ function start(stage: string): void {
   const page = window.parent.parent;
   let inner: HTMLIFrameElement | undefined;
 
+  /** Nobody may see the page: then its guard is told to tell this window its size. */
+  const layOut = (): void => window.parent.postMessage(LAY_OUT, "*");
+
   function show({ html, allow }: SandboxedView): void {
+    layOut();
     inner?.remove();
     isLoaded = false;
     const frame = document.createElement("iframe");
@@ -172,6 +177,7 @@ function start(stage: string): void {
   const view: ViewFrame = {
     page: () => (inner && showsView(inner) ? inner.contentDocument! : undefined),
     requests: () => requests,
+    layOut,
   };
 
   /** A message that the View has sent, or gets. */

@@ -12,6 +12,8 @@ export interface ViewFrame {
   page: () => Document | undefined;
   /** What it has asked its host and is not answered. */
   requests: () => ReadonlySet<unknown>;
+  /** Have what is around it tell it its size. */
+  layOut: () => void;
 }
 
 /** Notes what happens in a page from its making on. */

@@ -55,6 +55,9 @@ export const isProblem = (found: object): found is Problem => "problem" in found
 /** Something that cannot be done to an element, or to any. */
 export const unfit = (detail: string): Problem => problem("unfit", detail);
 
+/** Something that nobody can see. */
+export const hidden = (detail: string): Problem => problem("hidden", detail);
+
 const problem = (kind: Problem["problem"], detail: string): Problem => ({ problem: kind, detail });
 
 /** Actions that press nothing. */
@@ -101,7 +104,7 @@ export function findTarget(
   const known = refs.shown(ref);
   const place = pressed(node);
   if (!sight.isPerceived(place)) {
-    return problem("hidden", `${known ? say(known) : ref} is not shown now`);
+    return hidden(`${known ? say(known) : ref} is not shown now`);
   }
   const now = identify(node, sight);
   const approved = { role: role ?? known?.role, name: name ?? known?.name };

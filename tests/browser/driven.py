@@ -1,5 +1,6 @@
 """A View that is read and used through its page, and pages to do that to."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -66,9 +67,9 @@ def _line(node: dict[str, Any]) -> str:
 
 @asynccontextmanager
 async def driven(
-    renderer: Any, *bodies: str, html: str = "", policy: Policy | None = None
+    renderer: Any, *bodies: str, html: str = "", policy: Policy | None = None, pause: float = 0
 ) -> AsyncIterator[list[Driven]]:
-    """Views with these bodies, each open."""
+    """Views with these bodies, each open, a pause after each."""
     views = Views()
     for number, body in enumerate(bodies or ("",)):
         made = views.add(f"{URI}{number}.html", html=html or page(body))
@@ -87,6 +88,7 @@ async def driven(
             note = (result.meta or {})["transom/view"]
             assert note["state"] == "live", note
             opened.append(Driven(renderer, host.views[note["id"]]))
+            await asyncio.sleep(pause)
         yield opened
 
 

@@ -3,12 +3,15 @@
 import asyncio
 import json
 import os
+import re
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
+import httpx2
 from mcp.server.mcpserver import MCPServer
 from playwright.async_api import Browser, BrowserContext, Locator, async_playwright, expect
 from playwright.async_api import Page as BrowserPage
@@ -302,20 +305,42 @@ def cpu_time(pid: int) -> int:
 
 
 class UsersOwnBrowser:
-    """A Chromium that nobody watches: Playwright's driver ends when a View's process is killed."""
+    """A Chromium that nobody watches: Playwright's driver ends when a View's process is killed.
+
+    What is opened with `open_behind` is in a tab behind another, where its user does not see it.
+    """
 
     def __init__(self, profile: Path) -> None:
         self._profile = profile
         self._process: asyncio.subprocess.Process | None = None
 
     async def open_page(self, url: str) -> None:
+        await self._start(url, stderr=asyncio.subprocess.DEVNULL)
+
+    async def open_behind(self, url: str) -> None:
+        process = await self._start(
+            "about:blank", "--remote-debugging-port=0", stderr=asyncio.subprocess.PIPE
+        )
+        assert process.stderr is not None
+        async for line in process.stderr:
+            if found := re.search(rb"DevTools listening on ws://([^/]+)/", line):
+                break
+        else:
+            raise AssertionError("Chromium has ended")
+        async with httpx2.AsyncClient(base_url=f"http://{found[1].decode()}/json/") as browser:
+            for opened in (url, "about:blank"):
+                in_front = (await browser.put(f"new?{quote(opened, safe='')}")).json()
+            await browser.get(f"activate/{in_front['id']}")
+
+    async def _start(self, *arguments: str, stderr: int) -> asyncio.subprocess.Process:
         chromium = find_chromium()
         assert chromium is not None
         self._process = await asyncio.create_subprocess_exec(
             *(chromium, *chromium_arguments(), "--headless"),
-            *(f"--user-data-dir={self._profile}", url),
-            stderr=asyncio.subprocess.DEVNULL,
+            *(f"--user-data-dir={self._profile}", *arguments),
+            stderr=stderr,
         )
+        return self._process
 
     async def working_processes(self) -> list[int]:
         """Wait until processes of pages compute without a break; their ids."""

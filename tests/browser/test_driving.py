@@ -1,13 +1,16 @@
 """What a model reads of a View's page, and what it can do there."""
 
+from pathlib import Path
+
 import pytest
 from playwright.async_api import expect
 
 from tests.browser.driven import CONTROLS, Driven, driven, inside_of, use_controls
-from tests.browser.hosting import Chromium
-from transom.errors import Refused
+from tests.browser.hosting import Chromium, UsersOwnBrowser
+from transom.errors import Refused, ToolError
 from transom.web.csp import CspMode
 from transom.web.local.headless import HeadlessRenderer
+from transom.web.local.renderers import BrowserRenderer
 
 ORDERS = """
 <h1>Orders</h1><p>There are <b>many</b> of them.</p>
@@ -172,6 +175,55 @@ async def test_nothing_is_done_to_what_is_not_as_it_was_shown(browser: Chromium)
         other = {"ref": named["Far"]["ref"], "action": "click", "role": "button", "name": "Near"}
         assert (await view.drive("act", **other))["problem"] == "changed"
         assert await user.run_in_view(view.view_id, "() => pressed") == ["far", "cover"]
+
+
+IS_SEEN = """<p id="seen"></p><script>
+  const say = () => { seen.textContent = document.visibilityState; };
+  document.onvisibilitychange = say;
+  say();
+</script>"""
+
+
+@pytest.mark.processes
+@pytest.mark.usefixtures("whole_chromium")
+async def test_a_view_in_a_tab_behind_another_is_read_and_used(tmp_path: Path) -> None:
+    async with (
+        UsersOwnBrowser(tmp_path / "profile") as browser,
+        driven(
+            BrowserRenderer(open_page=browser.open_behind),
+            *[IS_SEEN + CONTROLS] * 2,
+            pause=2,  # the next View gets a guard that waits for it
+        ) as views,
+    ):
+        for view in views:
+            assert (await view.look()).startswith('text "hidden"\nbutton "Press me"'), view.view_id
+            done = await view.act(await view.ref('button "Press me"'), "click")
+            assert done["done"] is True
+
+
+# A browser tells the frames inside later.
+UNTIL_HIDDEN = """async () => {
+  while (document.body.checkVisibility()) await new Promise((looked) => { setTimeout(looked); });
+}"""
+
+
+async def test_a_view_that_the_page_hides_says_so_and_one_that_hides_itself_is_empty(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user, driven(user.renderer(), CONTROLS) as [view]:
+        ref = await view.ref('button "Press me"')
+        await user.page.locator("transom-view").evaluate("(view) => { view.hidden = true; }")
+        await user.run_in_view(view.view_id, UNTIL_HIDDEN)
+        with pytest.raises(ToolError) as looked:
+            await view.view.snapshot()
+        why = "it is not shown by the page that it is in"
+        assert str(looked.value) == f"View tests-1: nothing of it can be seen: {why}"
+        assert (await view.act(ref, "click"))["problem"] == "hidden"
+        await user.page.locator("transom-view").evaluate("(view) => { view.hidden = false; }")
+        assert "Press me" in (await view.view.snapshot()).text
+        hide = "() => { document.documentElement.style.display = 'none'; }"
+        await user.run_in_view(view.view_id, hide)
+        assert await view.look() == ""
 
 
 async def test_the_user_takes_control_and_gives_it_back(browser: Chromium) -> None:

@@ -26,6 +26,7 @@ class Page:
         self.name = "Add"
         self.secret = False  # whether [f3] is a password field
         self.cover: Answer = {}  # the answer to `cover`
+        self.problem = ""  # of every look
         self.requests: list[Request] = []
         self.asked = asyncio.Event()
 
@@ -47,6 +48,8 @@ class Page:
         return getattr(self, f"_{request['op']}")(request)
 
     def _look(self, request: Request) -> Answer:
+        if self.problem:
+            return {"problem": self.problem, "detail": "what the View likes"}
         nodes = self.nodes()
         if request["find"] is not None:
             nodes = [each for each in nodes if request["find"] in each["name"]]

@@ -82,6 +82,11 @@ _PROBLEMS: Final = {
     "changed": "is not what it was when it was looked at",
     "unfit": "is nothing that this action fits",
 }
+_NO_LOOK: Final = "its page cannot be looked at"
+_NO_PAGE: Final = {
+    "gone": "its page shows something else now",
+    "hidden": "nothing of it can be seen: it is not shown by the page that it is in",
+}
 _CLOSED: Final = "The dialog is closed. What was behind it can be used again."
 _NEEDS_NO_DETAIL: Final = frozenset({"unknown", "gone", "disabled"})
 
@@ -281,7 +286,9 @@ class Driver:
     ) -> Snapshot:
         answer = await self._drive({"op": "look", "find": find, "under": under, "show": show})
         if (problem := read_target(self._view.id, answer)).problem:
-            raise ToolError(_describe(problem, under or "", None))
+            if under is None:
+                raise ToolError(self._about(_NO_PAGE.get(problem.problem, _NO_LOOK)))
+            raise ToolError(_describe(problem, under, None))
         self._number += 1
         id, limit = f"s{self._number}", self._limits.max_snapshot_bytes
         snapshot = read_snapshot(self._view.id, answer, id, limit, find=find, under=under)
@@ -327,11 +334,11 @@ class Driver:
         with self._recorded(ACT_ON_VIEW, arguments) as recorded:
             whole = self._whole or await self._snapshot()
             seen_as = {"role": element.role, "name": element.name}
+            afterwards = f"(after {request['action']} on {element} [{request['ref']}])"
             try:
                 answer = await self._drive({"op": "act", **request, **seen_as})
             except ViewClosed as error:  # it may have left by that
-                text = f"{error} (after {request['action']} on {element} [{request['ref']}])"
-                raise ViewClosed(self._view.id, text) from None
+                raise ViewClosed(self._view.id, f"{error} {afterwards}") from None
             done = read_target(self._view.id, answer)
             if done.secret and not element.secret:  # it has become one since it was looked at
                 became = msgspec.structs.replace(element, secret=True)
@@ -339,7 +346,10 @@ class Driver:
             if done.problem or not done.done:
                 raise await self._not_done(done, request, element)
             part = self._part
-            after, changes = await self._look_again(whole)
+            try:
+                after, changes = await self._look_again(whole)
+            except ToolError as error:  # it may be hidden by that
+                raise ToolError(f"{error} {afterwards}") from None
             if part is not None and request["ref"] in part.refs.keys() - whole.refs.keys():
                 changes = await self._changes_of_part(part, changes)
             recorded.result = _DONE
@@ -426,9 +436,10 @@ class Driver:
         text = f"{_describe(answer, ref, element)}. Nothing was done."
         before = self._whole
         if before is not None:
-            _, changes = await self._look_again(before)
-            if changes != NOTHING_CHANGED:
-                text += f"\n⟦View {self._view.id} has changed so:⟧\n{changes}"
+            with suppress(ToolError):  # it may be hidden now
+                _, changes = await self._look_again(before)
+                if changes != NOTHING_CHANGED:
+                    text += f"\n⟦View {self._view.id} has changed so:⟧\n{changes}"
         return ToolError(text)
 
     # --- the page ----------------------------------------------------------------------------

@@ -339,6 +339,8 @@ export interface SandboxPlace {
 }
 /** To the guard: whether the user has pressed something in it just now; it answers on the port. */
 export declare const PRESSED = "pressed";
+/** What a sandbox tells its guard: to lay its page out now, as a browser may put off. */
+export declare const LAY_OUT = "lay-out";
 /** What it answers: whether there was a press, and none elsewhere that may have come after it. */
 export interface Pressed {
     isRecent: boolean;
