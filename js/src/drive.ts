@@ -51,7 +51,8 @@ const covers = new Covers();
 let acting: Acting | undefined; // with a real mouse and keyboard
 
 const drive: Driver = async (request, view) => {
-  const page = await pageOf(view);
+  if (needsSize(request)) await untilSize(view);
+  const page = view.page();
   const answer = page
     ? await answerTo(request, view, page)
     : { problem: "gone", detail: "The View's page shows something else now" };
@@ -59,12 +60,13 @@ const drive: Driver = async (request, view) => {
   return text.length > MAX_ANSWER ? toJson({ error: "The answer is too long" })! : text;
 };
 
-/** The View's page. One that nobody sees has a size only once the browser is asked for it. */
-async function pageOf(view: ViewFrame): Promise<Document | undefined> {
+const needsSize = (request: DriveRequest): boolean =>
+  ["look", "act", "target"].includes(request.op) || (request.op === "cover" && request.on);
+
+/** The frames of a page that nobody sees have a size only once their browser is asked for it. */
+async function untilSize(view: ViewFrame): Promise<void> {
   const until = performance.now() + HAS_SIZE_WITHIN;
-  for (;;) {
-    const page = view.page();
-    if (!page || hasSize() || performance.now() > until) return page;
+  while (view.page() && !hasSize() && performance.now() < until) {
     view.layOut();
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY));
   }

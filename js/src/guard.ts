@@ -11,7 +11,7 @@ const LASTS = 5000; // milliseconds that a browser counts a press as recent, at 
 function start(): void {
   let pressedElsewhere = -Infinity; // after what was pressed in here
   window.addEventListener("message", ({ source, data, ports }: MessageEvent<unknown>) => {
-    if (data === LAY_OUT) document.body.getBoundingClientRect();
+    if (data === LAY_OUT) document.body.getBoundingClientRect(); // whoever says so: it changes nothing
     if (source !== window.parent) return;
     const { isActive } = navigator.userActivation;
     const now = performance.now();

@@ -41,7 +41,7 @@ function start(stage: string): void {
   const page = window.parent.parent;
   let inner: HTMLIFrameElement | undefined;
 
-  /** Nobody may see the page: then its guard is told to tell this window its size. */
+  /** Have the guard lay its page out, which gives this window its size before it is drawn. */
   const layOut = (): void => window.parent.postMessage(LAY_OUT, "*");
 
   function show({ html, allow }: SandboxedView): void {

@@ -12,7 +12,7 @@ export interface ViewFrame {
   page: () => Document | undefined;
   /** What it has asked its host and is not answered. */
   requests: () => ReadonlySet<unknown>;
-  /** Have what is around it tell it its size. */
+  /** Have the guard lay its page out, which gives the View its size before it is drawn. */
   layOut: () => void;
 }
 

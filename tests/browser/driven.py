@@ -1,6 +1,5 @@
 """A View that is read and used through its page, and pages to do that to."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -67,9 +66,13 @@ def _line(node: dict[str, Any]) -> str:
 
 @asynccontextmanager
 async def driven(
-    renderer: Any, *bodies: str, html: str = "", policy: Policy | None = None, pause: float = 0
+    renderer: Any,
+    *bodies: str,
+    html: str = "",
+    policy: Policy | None = None,
+    between: Callable[[], Awaitable[object]] | None = None,
 ) -> AsyncIterator[list[Driven]]:
-    """Views with these bodies, each open, a pause after each."""
+    """Views with these bodies, each open; `between` is called before each but the first."""
     views = Views()
     for number, body in enumerate(bodies or ("",)):
         made = views.add(f"{URI}{number}.html", html=html or page(body))
@@ -84,11 +87,12 @@ async def driven(
         await host.add_server("tests", MCPServer("tests", extensions=[views]))
         opened: list[Driven] = []
         for number in range(max(1, len(bodies))):
+            if opened and between is not None:
+                await between()
             result = await host.call_tool(f"show{number}")
             note = (result.meta or {})["transom/view"]
             assert note["state"] == "live", note
             opened.append(Driven(renderer, host.views[note["id"]]))
-            await asyncio.sleep(pause)
         yield opened
 
 

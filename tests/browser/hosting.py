@@ -15,6 +15,7 @@ import httpx2
 from mcp.server.mcpserver import MCPServer
 from playwright.async_api import Browser, BrowserContext, Locator, async_playwright, expect
 from playwright.async_api import Page as BrowserPage
+from websockets.asyncio.client import connect
 
 from tests.browser.views import html
 from transom import Host, Policy
@@ -328,9 +329,19 @@ class UsersOwnBrowser:
         else:
             raise AssertionError("Chromium has ended")
         async with httpx2.AsyncClient(base_url=f"http://{found[1].decode()}/json/") as browser:
-            for opened in (url, "about:blank"):
-                in_front = (await browser.put(f"new?{quote(opened, safe='')}")).json()
+            page = (await browser.put(f"new?{quote(url, safe='')}")).json()
+            in_front = (await browser.put("new?about:blank")).json()
             await browser.get(f"activate/{in_front['id']}")
+        self._behind = page["webSocketDebuggerUrl"]
+
+    async def run_behind(self, script: str) -> None:
+        """Run a script on the page that is behind another, and wait for what it awaits."""
+        params = {"expression": script, "awaitPromise": True}
+        command = {"id": 1, "method": "Runtime.evaluate", "params": params}
+        async with connect(self._behind) as page:
+            await page.send(json.dumps(command))
+            answer = json.loads(await page.recv())
+        assert "exceptionDetails" not in answer["result"], answer
 
     async def _start(self, *arguments: str, stderr: int) -> asyncio.subprocess.Process:
         chromium = find_chromium()

@@ -184,6 +184,15 @@ IS_SEEN = """<p id="seen"></p><script>
 </script>"""
 
 
+# The next View gets a guard that the page has loaded before.
+UNTIL_GUARD_WAITS = """(async () => {
+  const waits = ({ shadowRoot }) => shadowRoot?.querySelector("iframe[data-spare=ready]");
+  while (![...document.querySelectorAll("div")].some(waits)) {
+    await new Promise((looked) => { setTimeout(looked); });
+  }
+})()"""
+
+
 @pytest.mark.processes
 @pytest.mark.usefixtures("whole_chromium")
 async def test_a_view_in_a_tab_behind_another_is_read_and_used(tmp_path: Path) -> None:
@@ -192,7 +201,7 @@ async def test_a_view_in_a_tab_behind_another_is_read_and_used(tmp_path: Path) -
         driven(
             BrowserRenderer(open_page=browser.open_behind),
             *[IS_SEEN + CONTROLS] * 2,
-            pause=2,  # the next View gets a guard that waits for it
+            between=lambda: browser.run_behind(UNTIL_GUARD_WAITS),
         ) as views,
     ):
         for view in views:
@@ -216,8 +225,8 @@ async def test_a_view_that_the_page_hides_says_so_and_one_that_hides_itself_is_e
         await user.run_in_view(view.view_id, UNTIL_HIDDEN)
         with pytest.raises(ToolError) as looked:
             await view.view.snapshot()
-        why = "it is not shown by the page that it is in"
-        assert str(looked.value) == f"View tests-1: nothing of it can be seen: {why}"
+        why = "nothing of it can be seen now, as where the page around it hides it"
+        assert str(looked.value) == f"View tests-1: {why}"
         assert (await view.act(ref, "click"))["problem"] == "hidden"
         await user.page.locator("transom-view").evaluate("(view) => { view.hidden = false; }")
         assert "Press me" in (await view.view.snapshot()).text

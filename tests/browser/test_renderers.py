@@ -26,7 +26,8 @@ from tests.browser.hosting import (
     until_gone,
 )
 from transom import Host
-from transom.errors import RequestTimeout, ViewClosed
+from transom.errors import RequestTimeout, TransomError, ViewClosed
+from transom.web.local import chromium
 from transom.web.local import headless as headless_module
 from transom.web.local.chromium import ChromiumProcess, Profile, find_chromium
 from transom.web.local.headless import HeadlessRenderer
@@ -177,49 +178,93 @@ async def test_files_are_saved_where_they_are_wanted_up_to_a_quota(tmp_path: Pat
         assert (folder / first).read_text() == "x" * 1000
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def long_ago(*folders: Path) -> None:
+    for folder in folders:
+        os.utime(folder, (0, 0))
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of the test's own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    used, left = Profile(), Profile()
-    left._lock.close()  # as when its process is killed
-    for profile in (used, left):
-        os.utime(profile.path / "transom.lock", (0, 0))
-    (tmp_path / "transom-profile-other").mkdir()  # somebody else's, and not locked yet
-    late = tmp_path / "transom-profile-late"  # removed, and written to by a browser's last process
+    return tmp_path
+
+
+async def test_what_a_killed_process_left_is_removed_by_the_next(temporary: Path) -> None:
+    kept = temporary / "transom-profile-kept"  # by its name like a temporary one
+    profiles = [Profile(), Profile(), Profile(kept)]
+    used, left, _ = (profile.path for profile in profiles)
+    profiles[1]._unlock()  # as when its process is killed
+    shutil.rmtree(used / "Default")  # as what tidies old files away does
+    late = temporary / "transom-profile-late"  # removed, and written to by a browser's last process
     (late / "Default").mkdir(parents=True)
-    os.utime(late, (0, 0))
-    fresh = Profile()
-    try:
-        there = {path.name for path in tmp_path.iterdir()}
-        assert there == {used.path.name, fresh.path.name, "transom-profile-other"}
-    finally:
-        for profile in (used, fresh, left):
-            asyncio.run(profile.remove())
+    long_ago(used, left, kept, late)
+    (temporary / "transom-profile-new").mkdir()  # somebody else's, and not locked yet
+    profiles.append(Profile())
+    there = {path.name for path in temporary.iterdir()}  # noqa: ASYNC240
+    assert there == {used.name, kept.name, profiles[-1].path.name, "transom-profile-new"}
+    for profile in profiles:
+        await profile.remove()
+    there = {path.name for path in temporary.iterdir()}  # noqa: ASYNC240
+    assert there == {kept.name, "transom-profile-new"}
+
+
+@pytest.mark.timeout(20)
+async def test_what_is_no_profile_of_this_user_is_left_alone(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    precious = temporary / "precious"
+    precious.mkdir()
+    (temporary / "transom-profile-link").symlink_to(precious)
+    (temporary / "transom-profile-file").touch()
+    os.mkfifo(temporary / "transom-profile-pipe")  # to open it for reading would wait for a writer
+    long_ago(precious, temporary / "transom-profile-file", temporary / "transom-profile-pipe")
+    before = set(temporary.iterdir())  # noqa: ASYNC240
+    await Profile().remove()
+    assert set(temporary.iterdir()) == before  # noqa: ASYNC240
+    others = temporary / "transom-profile-others"
+    others.mkdir()
+    long_ago(others)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: 4711)
+        await Profile().remove()
+    assert others.exists()
+    await Profile().remove()
+    assert not others.exists()
+
+
+async def test_a_kept_profile_is_used_by_one_program_at_a_time(tmp_path: Path) -> None:
+    first = Profile(tmp_path / "kept")
+    with pytest.raises(TransomError, match="kept is used by another program"):
+        Profile(tmp_path / "kept")
+    await first.remove()
+    await Profile(tmp_path / "kept").remove()
+    assert (tmp_path / "kept" / "Default" / "Preferences").exists()
 
 
 async def test_a_profile_that_is_written_to_while_it_is_removed_is_removed_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    profile, removed = Profile(), 0
+    profile, writes = Profile(), 0
     remove = tempfile.TemporaryDirectory[str].cleanup
 
     def write() -> None:
         profile.path.joinpath("Default").mkdir(parents=True)
 
     def remove_while_a_process_writes(folder: tempfile.TemporaryDirectory[str]) -> None:
-        nonlocal removed
-        removed += 1
+        nonlocal writes
         remove(folder)
-        if removed == 1:
+        writes += 1
+        if writes == 1:
             write()
-        if removed == 2:  # a moment after it was gone
+        if writes == 2:  # a moment after it was gone
             asyncio.get_running_loop().call_soon(write)
 
+    monkeypatch.setattr(chromium, "_DELETED_AFTER", (0.0, 0.0, 0.0, 0.0))
     monkeypatch.setattr(tempfile.TemporaryDirectory, "cleanup", remove_while_a_process_writes)
     await profile.remove()
-    assert not profile.path.exists()
-    assert removed == 4
+    assert writes > 2
+    assert not list(temporary.iterdir())  # noqa: ASYNC240
 
 
 # --- a browser that goes away ----------------------------------------------------------------

@@ -88,9 +88,12 @@ class ActResult(msgspec.Struct, frozen=True):
     """What an act did, as far as the page shows it."""
 
     changes: str
-    """What changed since the model last looked: lines with `+`, `~` or `-`."""
+    """What changed since the model last looked: lines with `+`, `~` or `-`.
+
+    Or why that is not known.
+    """
     snapshot_id: str
-    """The snapshot with these changes, for `changes_since`."""
+    """The snapshot with these changes, for `changes_since`; the last one if they are not known."""
     settled: bool = True
     """Whether the page has stopped changing."""
     ignored: bool = False

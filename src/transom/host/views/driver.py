@@ -85,7 +85,7 @@ _PROBLEMS: Final = {
 _NO_LOOK: Final = "its page cannot be looked at"
 _NO_PAGE: Final = {
     "gone": "its page shows something else now",
-    "hidden": "nothing of it can be seen: it is not shown by the page that it is in",
+    "hidden": "nothing of it can be seen now, as where the page around it hides it",
 }
 _CLOSED: Final = "The dialog is closed. What was behind it can be used again."
 _NEEDS_NO_DETAIL: Final = frozenset({"unknown", "gone", "disabled"})
@@ -334,11 +334,11 @@ class Driver:
         with self._recorded(ACT_ON_VIEW, arguments) as recorded:
             whole = self._whole or await self._snapshot()
             seen_as = {"role": element.role, "name": element.name}
-            afterwards = f"(after {request['action']} on {element} [{request['ref']}])"
             try:
                 answer = await self._drive({"op": "act", **request, **seen_as})
             except ViewClosed as error:  # it may have left by that
-                raise ViewClosed(self._view.id, f"{error} {afterwards}") from None
+                text = f"{error} (after {request['action']} on {element} [{request['ref']}])"
+                raise ViewClosed(self._view.id, text) from None
             done = read_target(self._view.id, answer)
             if done.secret and not element.secret:  # it has become one since it was looked at
                 became = msgspec.structs.replace(element, secret=True)
@@ -349,7 +349,9 @@ class Driver:
             try:
                 after, changes = await self._look_again(whole)
             except ToolError as error:  # it may be hidden by that
-                raise ToolError(f"{error} {afterwards}") from None
+                recorded.result = _DONE
+                text = f"It was done. What changed cannot be said: {error}"
+                return ActResult(text, whole.id, done.settled)
             if part is not None and request["ref"] in part.refs.keys() - whole.refs.keys():
                 changes = await self._changes_of_part(part, changes)
             recorded.result = _DONE

@@ -306,7 +306,7 @@ class View(CallsTools):
 
         Raises:
             UsageError: the host's renderer cannot do this.
-            ToolError: there is no such part any more, or no such snapshot.
+            ToolError: there is no such part or snapshot any more, or the View cannot be seen.
             Refused, ViewClosed, RequestTimeout, InvalidResult: as their names say.
         """
         return await self._driver.look(LookCall(self.id, find, under), changes_since=changes_since)

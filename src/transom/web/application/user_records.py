@@ -52,7 +52,7 @@ def read_records(fields: Mapping[str, bytes]) -> HostRecords | None:
         if field.startswith(_VIEW):
             try:
                 views[field.removeprefix(_VIEW)] = _read_view(data)
-            except _UNREADABLE as error:  # or by a Python that can write more
+            except _UNREADABLE as error:  # or by a Python that writes what is nested deeper
                 _log.warning("What was kept of a View cannot be read: %s", error)
     return msgspec.structs.replace(host, views=views)
 

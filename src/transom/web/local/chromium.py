@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -35,7 +36,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable
 _DELETED_AFTER = (0.0, 0.1, 0.5, 2.0)
 _PROFILE = "transom-profile-"
 _LOCK = "transom.lock"
-_SETTLED_AFTER = 60.0  # seconds after which a process that created a profile has locked it
+_SETTLED_AFTER = 60.0  # seconds after which a process that created a folder has locked it
 # The address bar's popups are pages of their own, made for each window: half of a browser's start.
 # The rest is Playwright's own list, as far as it matters: the last switch given counts.
 _DISABLED_FEATURES = (
@@ -191,7 +192,7 @@ class Profile:
     """A browser profile, temporary unless one is given, in which framed pages have storage.
 
     In private windows they have none, nor by default in the Chromium of some systems. It is locked
-    while it is used: the profile of a killed process is removed by the next one.
+    while it is used: the temporary profile of a killed process is removed by the next start.
     """
 
     def __init__(self, kept: Path | None = None) -> None:
@@ -202,25 +203,35 @@ class Profile:
         self.path = Path(self._folder.name) if self._folder is not None else kept or Path()
         preferences = self.path / "Default" / "Preferences"
         preferences.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = (self.path / _LOCK).open("w")
-        if not try_lock(self._lock.fileno()) and kept is not None:
-            raise TransomError(f"The profile {kept} is used by another program")
+        self._locks: list[int] = []
+        if kept is not None:
+            self._locks.append(os.open(kept / _LOCK, os.O_RDWR | os.O_CREAT, 0o600))
+            if not try_lock(self._locks[0]):
+                self._unlock()
+                raise TransomError(f"The profile {kept} is used by another program")
+        self._locks.append(_open_lock(self.path))
+        try_lock(self._locks[-1])
         if not preferences.exists():
             preferences.write_text(json.dumps(_PREFERENCES))
 
-    async def remove(self) -> None:
-        """Delete it. Processes of a browser that was killed may write to it for a while.
+    def _unlock(self) -> None:
+        while self._locks:
+            os.close(self._locks.pop())
 
-        What they write later yet is removed by the next one.
+    async def remove(self) -> None:
+        """Delete it if it is temporary.
+
+        Processes of a browser that was killed may write to it for a while. What they write after
+        that is removed by the next start.
         """
-        self._lock.close()
+        self._unlock()
         if self._folder is not None:
             for delay in _DELETED_AFTER:
                 await asyncio.sleep(delay)
-                stays_away = not self.path.exists()
-                self._folder.cleanup()
-                if stays_away:
+                if not self.path.exists():
                     break
+                self._folder.cleanup()
+            self._folder.cleanup()
 
 
 class ChromiumProcess:
@@ -331,21 +342,31 @@ def _that_is_there(chromium: Path) -> str:
     return str(chromium)
 
 
+def _open_lock(folder: Path) -> int:
+    """Open what is locked while a profile is used: its folder.
+
+    A file in it may be tidied away by then. It is one on Windows, which locks no folders.
+    """
+    if sys.platform == "win32":
+        return os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+
 def _remove_abandoned_profiles() -> None:
+    """Remove this user's temporary profiles that no process uses, or that were written to again."""
     for folder in Path(gettempdir()).glob(f"{_PROFILE}*"):
-        lock = folder / _LOCK
         with suppress(OSError):
-            if not os.path.lexists(lock):  # it was removed, and written to again
-                if _is_settled(folder):
+            lock = _open_lock(folder)
+            try:
+                if _is_own_and_settled(os.fstat(lock)) and try_lock(lock):
                     shutil.rmtree(folder, ignore_errors=True)
-            elif _is_settled(lock) and lock.is_file() and not lock.is_symlink():
-                with lock.open("r+") as file:
-                    if try_lock(file.fileno()):
-                        shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
-def _is_settled(path: Path) -> bool:
-    return time.time() - path.lstat().st_mtime > _SETTLED_AFTER
+def _is_own_and_settled(found: os.stat_result) -> bool:
+    is_own = sys.platform == "win32" or found.st_uid == os.geteuid()
+    return is_own and time.time() - found.st_mtime > _SETTLED_AFTER
 
 
 def _is_root() -> bool:

@@ -339,8 +339,6 @@ export interface SandboxPlace {
 }
 /** To the guard: whether the user has pressed something in it just now; it answers on the port. */
 export declare const PRESSED = "pressed";
-/** What a sandbox tells its guard: to lay its page out now, as a browser may put off. */
-export declare const LAY_OUT = "lay-out";
 /** What it answers: whether there was a press, and none elsewhere that may have come after it. */
 export interface Pressed {
     isRecent: boolean;
@@ -348,6 +346,8 @@ export interface Pressed {
 }
 /** To the guard: the user has pressed something elsewhere. */
 export declare const ELSEWHERE = "elsewhere";
+/** To the guard, from its sandbox: lay your page out. A browser puts that off until it draws. */
+export declare const LAY_OUT = "lay-out";
 /** The sandbox is loaded: it needs the View. */
 export declare const PROXY_READY = "ui/notifications/sandbox-proxy-ready";
 /** The View for the sandbox. */
