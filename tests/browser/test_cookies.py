@@ -29,6 +29,7 @@ tools.bomb = () => {
     const about = "domain=views.example.test; path=/; Secure; SameSite=None; Max-Age=31536000";
     document.cookie = `bomb${i}=${"x".repeat(4000)}; ${about}`;
   }
+  return document.cookie.length; // which waits until the browser has set them all
 };
 """
 PAGE = """<!doctype html><meta charset="utf-8" />
