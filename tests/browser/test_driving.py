@@ -225,7 +225,7 @@ async def test_a_view_that_the_page_hides_says_so_and_one_that_hides_itself_is_e
         await user.run_in_view(view.view_id, UNTIL_HIDDEN)
         with pytest.raises(ToolError) as looked:
             await view.view.snapshot()
-        why = "nothing of it can be seen now, as where the page around it hides it"
+        why = "nothing of it can be seen now: the page around it may hide it"
         assert str(looked.value) == f"View tests-1: {why}"
         assert (await view.act(ref, "click"))["problem"] == "hidden"
         await user.page.locator("transom-view").evaluate("(view) => { view.hidden = false; }")

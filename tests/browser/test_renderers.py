@@ -238,7 +238,9 @@ async def test_a_kept_profile_is_used_by_one_program_at_a_time(tmp_path: Path) -
     with pytest.raises(TransomError, match="kept is used by another program"):
         Profile(tmp_path / "kept")
     await first.remove()
-    await Profile(tmp_path / "kept").remove()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "kept")
+    await Profile(link).remove()
     assert (tmp_path / "kept" / "Default" / "Preferences").exists()
 
 

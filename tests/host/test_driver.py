@@ -120,7 +120,7 @@ async def test_what_cannot_be_used_says_why_and_what_is_there_now():
 @pytest.mark.parametrize(
     ("problem", "why"),
     [
-        ("hidden", "nothing of it can be seen now, as where the page around it hides it"),
+        ("hidden", "nothing of it can be seen now: the page around it may hide it"),
         ("gone", "its page shows something else now"),
         ("odd", "its page cannot be looked at"),
     ],

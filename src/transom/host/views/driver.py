@@ -85,7 +85,7 @@ _PROBLEMS: Final = {
 _NO_LOOK: Final = "its page cannot be looked at"
 _NO_PAGE: Final = {
     "gone": "its page shows something else now",
-    "hidden": "nothing of it can be seen now, as where the page around it hides it",
+    "hidden": "nothing of it can be seen now: the page around it may hide it",
 }
 _CLOSED: Final = "The dialog is closed. What was behind it can be used again."
 _NEEDS_NO_DETAIL: Final = frozenset({"unknown", "gone", "disabled"})

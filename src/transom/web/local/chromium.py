@@ -209,7 +209,7 @@ class Profile:
             if not try_lock(self._locks[0]):
                 self._unlock()
                 raise TransomError(f"The profile {kept} is used by another program")
-        self._locks.append(_open_lock(self.path))
+        self._locks.append(_open_lock(self.path.resolve()))
         try_lock(self._locks[-1])
         if not preferences.exists():
             preferences.write_text(json.dumps(_PREFERENCES))
@@ -353,7 +353,7 @@ def _open_lock(folder: Path) -> int:
 
 
 def _remove_abandoned_profiles() -> None:
-    """Remove this user's temporary profiles that no process uses, or that were written to again."""
+    """Remove this user's temporary profiles that no process uses."""
     for folder in Path(gettempdir()).glob(f"{_PROFILE}*"):
         with suppress(OSError):
             lock = _open_lock(folder)
