@@ -1,6 +1,7 @@
 """The browser without a window: pictures, and what if it dies, hangs or is not there."""
 
 import asyncio
+import gc
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from playwright.async_api import Playwright, async_playwright
@@ -194,7 +196,7 @@ async def test_what_a_killed_process_left_is_removed_by_the_next(temporary: Path
     kept = temporary / "transom-profile-kept"  # by its name like a temporary one
     profiles = [Profile(), Profile(), Profile(kept)]
     used, left, _ = (profile.path for profile in profiles)
-    profiles[1]._unlock()  # as when its process is killed
+    chromium._release(profiles[1]._locks, None)  # as when its process is killed
     shutil.rmtree(used / "Default")  # as what tidies old files away does
     late = temporary / "transom-profile-late"  # removed, and written to by a browser's last process
     (late / "Default").mkdir(parents=True)
@@ -207,6 +209,9 @@ async def test_what_a_killed_process_left_is_removed_by_the_next(temporary: Path
         await profile.remove()
     there = {path.name for path in temporary.iterdir()}  # noqa: ASYNC240
     assert there == {kept.name, "transom-profile-new"}
+    long_ago(kept)
+    await Profile().remove()
+    assert kept.exists()
 
 
 @pytest.mark.timeout(20)
@@ -244,29 +249,65 @@ async def test_a_kept_profile_is_used_by_one_program_at_a_time(tmp_path: Path) -
     assert (tmp_path / "kept" / "Default" / "Preferences").exists()
 
 
+@pytest.mark.parametrize("name", ["kept", None])
+async def test_a_profile_that_cannot_be_made_or_is_given_up_leaves_nothing_locked(
+    name: str | None, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = temporary / name if name else None
+
+    def there() -> list[str]:
+        gc.collect()
+        return [path.name for path in temporary.iterdir()]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chromium, "write_private", Mock(side_effect=OSError(28, "No space left")))
+        with pytest.raises(OSError, match="No space left"):
+            Profile(kept)
+        assert there() == [name] * bool(name)
+    Profile(kept)  # and nobody has it
+    assert there() == [name] * bool(name)
+    await Profile(kept).remove()
+
+
 async def test_a_profile_that_is_written_to_while_it_is_removed_is_removed_all_the_same(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    profile, writes = Profile(), 0
-    remove = tempfile.TemporaryDirectory[str].cleanup
+    profile, deleted = Profile(), 0
 
     def write() -> None:
         profile.path.joinpath("Default").mkdir(parents=True)
 
-    def remove_while_a_process_writes(folder: tempfile.TemporaryDirectory[str]) -> None:
-        nonlocal writes
-        remove(folder)
-        writes += 1
-        if writes == 1:
+    def delete_while_a_process_writes(folder: Path, **options: Any) -> None:
+        nonlocal deleted
+        rmtree(folder, **options)
+        deleted += 1
+        if deleted == 1:
             write()
-        if writes == 2:  # a moment after it was gone
+        if deleted == 2:  # a moment after it was gone
             asyncio.get_running_loop().call_soon(write)
 
-    monkeypatch.setattr(chromium, "_DELETED_AFTER", (0.0, 0.0, 0.0, 0.0))
-    monkeypatch.setattr(tempfile.TemporaryDirectory, "cleanup", remove_while_a_process_writes)
+    rmtree = shutil.rmtree
+    monkeypatch.setattr(chromium, "_DELETED_AGAIN_AFTER", (0.0, 0.0, 0.0, 0.0))
+    monkeypatch.setattr(shutil, "rmtree", delete_while_a_process_writes)
     await profile.remove()
-    assert writes > 2
+    assert deleted > 2
     assert not list(temporary.iterdir())  # noqa: ASYNC240
+
+
+async def test_what_another_user_gives_the_name_of_a_removed_profile_is_left_alone(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = Profile()
+
+    def delete_and_replace(folder: Path, **options: Any) -> None:
+        rmtree(folder, **options)
+        folder.mkdir()
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+
+    rmtree = shutil.rmtree
+    monkeypatch.setattr(shutil, "rmtree", delete_and_replace)
+    await profile.remove()
+    assert profile.path.exists()
 
 
 # --- a browser that goes away ----------------------------------------------------------------

@@ -17,25 +17,27 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import gettempdir, mkdtemp
 from typing import IO, Any, TypeVar
 
 from transom.background import retrieve
 from transom.errors import TransomError, UsageError
-from transom.state_files import try_lock
+from transom.state_files import try_lock, write_private
 
 _log = logging.getLogger(__name__)
 _Started = TypeVar("_Started")
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_DELETED_AFTER = (0.0, 0.1, 0.5, 2.0)
+_DELETED_AGAIN_AFTER = (0.1, 0.5, 2.0)
 _PROFILE = "transom-profile-"
-_LOCK = "transom.lock"
+_LOCK = "transom.lock"  # in a profile that is kept
+_LOCK_OF_WINDOWS = "transom.in-use"
 _SETTLED_AFTER = 60.0  # seconds after which a process that created a folder has locked it
 # The address bar's popups are pages of their own, made for each window: half of a browser's start.
 # The rest is Playwright's own list, as far as it matters: the last switch given counts.
@@ -197,26 +199,28 @@ class Profile:
 
     def __init__(self, kept: Path | None = None) -> None:
         _remove_abandoned_profiles()
-        self._folder = None
-        if kept is None:
-            self._folder = TemporaryDirectory(prefix=_PROFILE, ignore_cleanup_errors=True)
-        self.path = Path(self._folder.name) if self._folder is not None else kept or Path()
+        self._kept = kept
+        self.path = kept or Path(mkdtemp(prefix=_PROFILE))
+        self._locks: list[int] = []
+        # Without `remove`, too: when this is garbage, or when the program ends.
+        self._end = weakref.finalize(self, _release, self._locks, None if kept else self.path)
+        try:
+            self._prepare()
+        except BaseException:
+            self._end()
+            raise
+
+    def _prepare(self) -> None:
         preferences = self.path / "Default" / "Preferences"
         preferences.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._locks: list[int] = []
-        if kept is not None:
-            self._locks.append(os.open(kept / _LOCK, os.O_RDWR | os.O_CREAT, 0o600))
+        if self._kept is not None:
+            self._locks.append(os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600))
             if not try_lock(self._locks[0]):
-                self._unlock()
-                raise TransomError(f"The profile {kept} is used by another program")
+                raise TransomError(f"The profile {self.path} is used by another program")
         self._locks.append(_open_lock(self.path.resolve()))
         try_lock(self._locks[-1])
         if not preferences.exists():
-            preferences.write_text(json.dumps(_PREFERENCES))
-
-    def _unlock(self) -> None:
-        while self._locks:
-            os.close(self._locks.pop())
+            write_private(preferences, json.dumps(_PREFERENCES).encode())
 
     async def remove(self) -> None:
         """Delete it if it is temporary.
@@ -224,14 +228,13 @@ class Profile:
         Processes of a browser that was killed may write to it for a while. What they write after
         that is removed by the next start.
         """
-        self._unlock()
-        if self._folder is not None:
-            for delay in _DELETED_AFTER:
+        self._end()
+        if self._kept is None:
+            for delay in _DELETED_AGAIN_AFTER:
                 await asyncio.sleep(delay)
                 if not self.path.exists():
                     break
-                self._folder.cleanup()
-            self._folder.cleanup()
+                _delete_unused(self.path)
 
 
 class ChromiumProcess:
@@ -342,13 +345,20 @@ def _that_is_there(chromium: Path) -> str:
     return str(chromium)
 
 
+def _release(locks: list[int], temporary: Path | None) -> None:
+    while locks:
+        os.close(locks.pop())
+    if temporary is not None:
+        _delete_unused(temporary)
+
+
 def _open_lock(folder: Path) -> int:
     """Open what is locked while a profile is used: its folder.
 
     A file in it may be tidied away by then. It is one on Windows, which locks no folders.
     """
     if sys.platform == "win32":
-        return os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        return os.open(folder / _LOCK_OF_WINDOWS, os.O_RDWR | os.O_CREAT, 0o600)
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
@@ -356,17 +366,25 @@ def _remove_abandoned_profiles() -> None:
     """Remove this user's temporary profiles that no process uses."""
     for folder in Path(gettempdir()).glob(f"{_PROFILE}*"):
         with suppress(OSError):
-            lock = _open_lock(folder)
-            try:
-                if _is_own_and_settled(os.fstat(lock)) and try_lock(lock):
-                    shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
+            is_settled = time.time() - folder.lstat().st_mtime > _SETTLED_AFTER
+            if is_settled and not (folder / _LOCK).exists():  # somebody keeps that one
+                _delete_unused(folder)
 
 
-def _is_own_and_settled(found: os.stat_result) -> bool:
-    is_own = sys.platform == "win32" or found.st_uid == os.geteuid()
-    return is_own and time.time() - found.st_mtime > _SETTLED_AFTER
+def _delete_unused(folder: Path) -> None:
+    """Delete a temporary profile, if it is this user's own and no process uses it.
+
+    Once it is gone, anybody may make a folder with its name.
+    """
+    with suppress(OSError):
+        lock = _open_lock(folder)
+        try:
+            is_own = sys.platform == "win32" or os.fstat(lock).st_uid == os.geteuid()
+            is_unused = is_own and try_lock(lock)
+        finally:
+            os.close(lock)
+        if is_unused:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_root() -> bool:
