@@ -72,7 +72,7 @@ export interface Doing {
 }
 
 /**
- * What came of it: a problem if nothing was done; false if the page has noticed it for certain, since it
+ * What came of it: a problem if it was not done; false if the page has noticed it for certain, since it
  * kept the browser from doing something.
  */
 export type Done = boolean | Problem;
@@ -191,6 +191,7 @@ async function slide({ target, value, rest }: Doing): Promise<Done> {
   const wanted = Number(value);
   const now = (): number => Number(attribute(node, "aria-valuenow"));
   if (!value.trim() || !Number.isFinite(wanted)) return unfit(`${value} is not a number`);
+  const first = now();
   if (isHtml(node)) focusOn(node);
   for (let step = 0; step < MAX_STEPS && now() !== wanted; step += 1) {
     const before = now();
@@ -201,7 +202,9 @@ async function slide({ target, value, rest }: Doing): Promise<Done> {
     if (after === before) break;
     if (Math.sign(wanted - after) !== Math.sign(wanted - before)) break; // there is none between
   }
-  return now() === wanted || unfit(`${say(target)} is at ${now()}, and does not go to ${value}`);
+  if (now() === wanted) return true;
+  const problem = unfit(`${say(target)} is at ${now()}, and does not go to ${value}`);
+  return { ...problem, begun: now() !== first };
 }
 
 // --- choices ----------------------------------------------------------------------------------------
@@ -258,7 +261,9 @@ async function chooseIn(doing: Doing): Promise<Done> {
     await rest();
     option = optionOf(doing);
   }
-  if (!option) return unfit(`${say(target)} has no option ${shorten(value, 60)}`);
+  if (!option) {
+    return { ...unfit(`${say(target)} has no option ${shorten(value, 60)}`), begun: true };
+  }
   option.scrollIntoView({ block: "nearest", behavior: "instant" });
   const { left, top, width, height } = option.getBoundingClientRect();
   const place = { ...target, node: option, x: left + width / 2, y: top + height / 2 };

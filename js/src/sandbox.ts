@@ -188,11 +188,16 @@ function start(stage: string): void {
     else if (requests.size < MAX_REQUESTS) requests.add(id);
   }
 
+  function loadLater(error: unknown): never {
+    driver = undefined;
+    throw error;
+  }
+
   async function drive({ id, request }: SandboxDrive): Promise<void> {
     let answer = "{}";
     try {
       if (request.op !== "alive") {
-        const answerTo = await (driver ??= loadDriver());
+        const answerTo = await (driver ??= loadDriver().catch(loadLater));
         answer = await answerTo(request, view);
       }
     } catch (error) {

@@ -29,6 +29,8 @@ export interface Problem {
   detail: string;
   /** The reference of what it is about, if that is not the one that something is done to. */
   of?: string;
+  /** Whether something was done before it was found. */
+  begun?: boolean;
 }
 
 /** An element, what it is, and where it can be pressed, in pixels of the View's window. */

@@ -7,7 +7,7 @@ from playwright.async_api import expect
 
 from tests.browser.driven import CONTROLS, Driven, driven, inside_of, use_controls
 from tests.browser.hosting import Chromium, UsersOwnBrowser
-from transom.errors import Refused, ToolError
+from transom.errors import InvalidResult, Refused, ToolError
 from transom.web.csp import CspMode
 from transom.web.local.headless import HeadlessRenderer
 from transom.web.local.renderers import BrowserRenderer
@@ -175,6 +175,54 @@ async def test_nothing_is_done_to_what_is_not_as_it_was_shown(browser: Chromium)
         other = {"ref": named["Far"]["ref"], "action": "click", "role": "button", "name": "Near"}
         assert (await view.drive("act", **other))["problem"] == "changed"
         assert await user.run_in_view(view.view_id, "() => pressed") == ["far", "cover"]
+
+
+LEAVING = "<button onclick=\"parent.document.querySelector('iframe').remove()\">Leave</button>"
+
+
+@pytest.mark.processes
+async def test_a_press_by_which_the_page_leaves_was_done() -> None:
+    async with driven(HeadlessRenderer(), LEAVING) as [view]:
+        await view.view.snapshot()
+        done = await view.view.act(await view.ref('button "Leave"'), "click")
+        gone = "View tests-1: its page shows something else now"
+        assert done.changes == f"It was done. What changed cannot be said: {gone}"
+
+
+HALF = """
+<div id="knob" role="slider" tabindex="0" aria-label="Knob" aria-valuenow="3">Knob</div>
+<div id="list" role="combobox" tabindex="0" aria-label="List">List</div>
+<script>
+  knob.onkeydown = () => { knob.ariaValueNow = Math.min(5, Number(knob.ariaValueNow) + 1); };
+  list.onclick = () => { list.textContent = "Open"; };
+</script>
+"""
+
+
+async def test_what_was_done_in_part_is_not_said_to_be_nothing(browser: Chromium) -> None:
+    async with browser.user() as user, driven(user.renderer(), HALF) as [view]:
+        await view.view.snapshot()
+        for line, action, value, wrong in (
+            ('slider "Knob"', "set", "9", "is at 5, and does not go to 9"),
+            ('combobox "List"', "select", "huge", "has no option huge"),
+        ):
+            ref = await view.ref(line)
+            with pytest.raises(ToolError, match=rf"{wrong}.*\. It may have been done in part"):
+                await view.view.act(ref, action, value)
+        with pytest.raises(ToolError, match="does not go to 9.* Nothing was done"):
+            await view.view.act(await view.ref('slider "Knob"'), "set", "9")
+
+
+async def test_a_script_that_did_not_load_is_no_empty_page_and_is_loaded_later(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user:
+        await user.context.route("**/drive.js", lambda route: route.fulfill(status=503))
+        async with driven(user.renderer(), CONTROLS) as [view]:
+            with pytest.raises(InvalidResult, match="The script that reads Views did not load"):
+                await view.view.snapshot()
+            await user.context.unroute("**/drive.js")
+            assert "Press me" in (await view.view.snapshot()).text
 
 
 IS_SEEN = """<p id="seen"></p><script>

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -17,6 +18,7 @@ from transom.errors import (
     RequestTimeout,
     ToolError,
     TooManyRequests,
+    TransomError,
     UsageError,
     ViewClosed,
 )
@@ -145,6 +147,101 @@ async def test_a_page_that_cannot_be_looked_at_says_why_and_what_was_done_all_th
         assert str(caught.value) == 'button "Remove" [b2] is disabled. Nothing was done.'
         page.problem = ""
         assert "2 so far" in (await view.snapshot()).text
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        RequestTimeout("The page of View orders-1 did not answer within 15 s"),
+        ViewClosed("orders-1", "The View closed itself"),
+        InvalidResult("The answer of View orders-1's page cannot be read"),
+        TooManyRequests("View orders-1 has not answered what was asked before"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("more", [{}, {"problem": "gone", "detail": "left by it"}])
+async def test_what_was_done_is_not_told_as_a_failure_if_the_page_cannot_be_read_afterwards(
+    fails: TransomError, more: Answer
+):
+    renderer = PageRenderer()
+    async with hosting(renderer=renderer) as host:
+        view, page = await opened(host)
+        await view.snapshot()
+
+        async def answer(request: Request) -> Answer:
+            if request["op"] == "look":
+                raise fails
+            return await page.answer(request) | more
+
+        renderer.answer = answer
+        answered = await host.answer(ACT, CLICK)
+        assert (page.count, answered.is_error) == (1, False)
+        assert answered.text.endswith(f"\nIt was done. What changed cannot be said: {fails}")
+        assert [each.outcome for each in await host.audit.read() if each.tool == ACT] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        RequestTimeout("The page of View orders-1 did not answer within 15 s"),
+        InvalidResult("The answer of View orders-1's page cannot be read"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_an_act_without_an_answer_may_have_been_done(fails: TransomError):
+    renderer = PageRenderer()
+    async with hosting(renderer=renderer) as host:
+        view, _ = await opened(host)
+        await view.snapshot()
+        renderer.answer = AsyncMock(side_effect=fails)
+        with pytest.raises(type(fails)) as caught:
+            await view.act("b1", "click")
+        assert str(caught.value) == f"{fails}. It may have been done: look again"
+
+
+async def test_an_act_that_was_begun_when_the_problem_was_found_says_so():
+    renderer = PageRenderer()
+    async with hosting(renderer=renderer) as host:
+        view, page = await opened(host)
+        await view.snapshot()
+
+        async def answer(request: Request) -> Answer:
+            if request["op"] == "look":
+                return await page.answer(request)
+            page.count += 3
+            return {"problem": "unfit", "detail": "it is at 3", "begun": True}
+
+        renderer.answer = answer
+        with pytest.raises(ToolError) as caught:
+            await view.act("b1", "click")
+        assert str(caught.value) == (
+            'button "Add" [b1] is nothing that this action fits: "it is at 3". '
+            "It may have been done in part.\n"
+            '⟦View orders-1 has changed so:⟧\n+ "3 so far"\n- "0 so far"'
+        )
+
+
+async def test_a_script_that_fails_is_no_empty_page_and_no_act_that_was_not_done():
+    renderer = PictureRenderer()
+    async with hosting(renderer=renderer) as host:
+        view, page = await opened(host)
+        await view.snapshot()
+
+        async def answer(request: Request) -> Answer:
+            await page.answer(request)
+            return {"error": 'It "broke"'}
+
+        renderer.answer = answer
+        failed = "View orders-1: the script that uses its page failed: \"It 'broke'\""
+        looked = await host.answer(LOOK, VIEW)
+        assert (looked.is_error, looked.text) == (True, failed)
+        acted = await host.answer(ACT, CLICK)
+        assert (acted.is_error, acted.text) == (
+            True,
+            f"{failed}. It may have been done: look again",
+        )
+        with pytest.raises(InvalidResult, match="the script that uses its page failed"):
+            await view.screenshot()
 
 
 async def test_an_act_that_means_nothing_reaches_no_page():

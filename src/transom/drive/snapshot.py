@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from transom.drive.tools import is_ref
 from transom.errors import InvalidResult
-from transom.json_values import clean
+from transom.json_values import as_object, clean
 
 MAX_NODES: Final = 2000
 """Things of one snapshot; the rest is counted."""
@@ -136,6 +136,8 @@ class Target(msgspec.Struct, frozen=True):
     detail: str = ""
     of: str = ""
     """The reference that the problem is about, if it is not the first one."""
+    begun: bool = False
+    """Whether something may have been done before the problem was found."""
     done: bool = False
     settled: bool = False
     ignored: bool = False
@@ -177,6 +179,9 @@ def read_snapshot(
 
 
 def _read(view_id: str, answer: object, kind: Any) -> Any:
+    if "error" in (failed := as_object(answer)):
+        why = quoted(str(failed["error"]))
+        raise InvalidResult(f"View {view_id}: the script that uses its page failed: {why}")
     try:
         return msgspec.convert(answer, kind)
     except (msgspec.ValidationError, RecursionError):

@@ -44,6 +44,7 @@ from transom.drive.tools import (
     hidden,
 )
 from transom.errors import (
+    InvalidResult,
     ProtocolError,
     Refused,
     RequestTimeout,
@@ -87,6 +88,7 @@ _NO_PAGE: Final = {
     "gone": "its page shows something else now",
     "hidden": "nothing of it can be seen now: the page around it may hide it",
 }
+_MAYBE_DONE: Final = "It may have been done: look again"
 _CLOSED: Final = "The dialog is closed. What was behind it can be used again."
 _NEEDS_NO_DETAIL: Final = frozenset({"unknown", "gone", "disabled"})
 
@@ -336,22 +338,23 @@ class Driver:
             seen_as = {"role": element.role, "name": element.name}
             try:
                 answer = await self._drive({"op": "act", **request, **seen_as})
+                done = read_target(self._view.id, answer)
             except ViewClosed as error:  # it may have left by that
                 text = f"{error} (after {request['action']} on {element} [{request['ref']}])"
                 raise ViewClosed(self._view.id, text) from None
-            done = read_target(self._view.id, answer)
+            except (RequestTimeout, InvalidResult) as error:
+                raise type(error)(f"{error}. {_MAYBE_DONE}") from None
             if done.secret and not element.secret:  # it has become one since it was looked at
                 became = msgspec.structs.replace(element, secret=True)
                 arguments.update(_recorded_act(request, became))
-            if done.problem or not done.done:
+            if not done.done:
                 raise await self._not_done(done, request, element)
             part = self._part
             try:
                 after, changes = await self._look_again(whole)
-            except ToolError as error:  # it may be hidden by that
+            except TransomError as error:  # it may be hidden by that, or gone
                 recorded.result = _DONE
-                text = f"It was done. What changed cannot be said: {error}"
-                return ActResult(text, whole.id, done.settled)
+                return ActResult(f"It was done. What changed cannot be said: {error}", whole.id)
             if part is not None and request["ref"] in part.refs.keys() - whole.refs.keys():
                 changes = await self._changes_of_part(part, changes)
             recorded.result = _DONE
@@ -370,7 +373,7 @@ class Driver:
         """The changes, with those of the part in which the model found the element."""
         try:
             now = await self._snapshot(part.find, part.under)
-        except ToolError:  # the part is gone
+        except TransomError:  # the part is gone
             return changes
         there = changes_between(part, now)
         if NOTHING_CHANGED in (changes, there):
@@ -428,17 +431,18 @@ class Driver:
     async def _not_done(
         self, answer: Target, request: Mapping[str, Any], element: Element | None
     ) -> ToolError:
-        """The error that says why nothing was done, and what is there now."""
+        """The error that says why it was not done, and what is there now."""
         value = request["value"]
         if value and value in answer.detail and (element is None or element.secret):
             answer = msgspec.structs.replace(answer, detail="")  # the audit stores it
         ref = request["ref"]
         if answer.of and answer.of == request["to"]:  # of what it was to be dragged to
             ref, element = answer.of, self._refs.get(answer.of)
-        text = f"{_describe(answer, ref, element)}. Nothing was done."
+        done = "It may have been done in part." if answer.begun else "Nothing was done."
+        text = f"{_describe(answer, ref, element)}. {done}"
         before = self._whole
         if before is not None:
-            with suppress(ToolError):  # it may be hidden now
+            with suppress(TransomError):  # it may be hidden now, or gone
                 _, changes = await self._look_again(before)
                 if changes != NOTHING_CHANGED:
                     text += f"\n⟦View {self._view.id} has changed so:⟧\n{changes}"

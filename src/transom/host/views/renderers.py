@@ -65,10 +65,11 @@ class DrivesViews(Protocol):
         * `target`, with what an `act` has: the `target` with its `role` and `name`, and `to`
           likewise, or a `problem`
         * `act`, with `ref` and `action`, and `value`, `to`, `role` and `name` where it needs
-          them: `done`, `settled` and `ignored`, or a `problem` and its `detail`
+          them: `done`, `settled` and `ignored`, or a `problem`, its `detail`, and `begun` if
+          something may have been done before it was found
         * `mark`, with `ref`: nothing; the element is outlined until the next `mark`
 
-        An answer is the View's word.
+        One with an `error` says that the script itself has failed. An answer is the View's word.
 
         Raises:
             Refused: the user has taken control of the View.

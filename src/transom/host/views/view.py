@@ -320,7 +320,7 @@ class View(CallsTools):
             value: what to type, select, press (a key or chord) or set, or where to drag it.
 
         Raises:
-            ToolError: nothing was done; the text says why, and what is there now.
+            ToolError: it was not done; the text says why, and what is there now.
             ProtocolError: there is no such action, or it needs another value.
             UsageError, Refused, TooManyRequests, ...: as for `snapshot`.
         """

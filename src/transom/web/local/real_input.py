@@ -74,15 +74,15 @@ class RealInput:
             done = await self._use(page, key, request, found, drive)
             if done is not None:
                 return done
-            settled = await drive({"op": "settle"})
+            settled = await _settle(drive)
             if action not in _WITH_MOUSE or settled.get("unmet") is not True:
                 break
             await _draw(page)  # the press went to what was there before
             await asyncio.sleep(tries * _LOOK_EVERY)  # a busy browser draws a frame inside later
         else:
-            return _problem("covered", "The mouse did not reach it")
+            return _begun(_problem("covered", "The mouse did not reach it"))
         if settled.get("missed") is True:
-            return _problem("changed", "It moved away while it was pressed")
+            return _begun(_problem("changed", "It moved away while it was pressed"))
         return {"done": True, **settled}
 
     async def _use(
@@ -103,9 +103,18 @@ class RealInput:
             text = "The View's page does not react to the mouse: look again to see what was done"
             raise RequestTimeout(text) from None
         except Exception as error:  # noqa: BLE001 - whatever Playwright raises
-            return _problem("covered", f"It could not be pressed: {brief(error)}")
+            return _begun(_problem("covered", f"It could not be pressed: {brief(error)}"))
         finally:
             self.in_use.release()
+
+
+async def _settle(drive: Drive) -> Answer:
+    """What came of it; nothing if the page cannot say, which may have left by it."""
+    with suppress(TransomError):
+        settled = await drive({"op": "settle"})
+        if not settled.keys() & {"problem", "error"}:
+            return settled
+    return {}
 
 
 async def _with_frame(
@@ -132,6 +141,7 @@ async def _press(
         try:
             if action == "drag_to":
                 problem = await _point_at(page, key, to, is_dragged=True)
+                problem = problem and _begun(problem)
         finally:
             await _clean_up(page.mouse.up(click_count=count))
     return problem
@@ -151,8 +161,8 @@ async def _type(
     elif (problem := await _press(page, key, "click", target, None)) is not None:
         return problem
     focused = await drive({"op": "focus", "ref": request["ref"], "action": action})
-    if "problem" in focused:
-        return focused
+    if focused:  # a problem
+        return focused if action == "press" else _begun(focused)
     if not await page.evaluate(_HAS_FOCUS, key):
         return await drive(request)  # by events: keys would go somewhere else
     if action == "type":
@@ -210,6 +220,11 @@ async def _clean_up(doing: Awaitable[object]) -> None:
 
 def _problem(kind: str, detail: str) -> dict[str, Any]:
     return {"problem": kind, "detail": detail}
+
+
+def _begun(problem: Answer) -> Answer:
+    """A problem that was found when something may have been pressed already."""
+    return {**problem, "begun": True}
 
 
 def brief(error: BaseException) -> str:
