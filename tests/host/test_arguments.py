@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from unittest.mock import AsyncMock
 
 import msgspec
 import pytest
@@ -13,7 +14,7 @@ from transom.errors import ProtocolError
 from transom.host.open_views import HostRecords, ViewRecord
 from transom.host.views.shown_calls import ViewOrigin
 from transom.types import Tool
-from transom.web.application.user_records import _write_view, read_records
+from transom.web.application.user_records import SharedRecords, _write_view, read_records
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -154,14 +155,20 @@ def test_a_record_whose_arguments_were_changed_to_no_json_is_left_out(arguments:
     assert _write_view(record) is None
 
 
-def test_a_view_whose_record_nests_too_deep_to_be_read_is_left_out_and_the_others_are_not():
+@pytest.mark.parametrize("damage", [b"\x91" * 100_000 + b"\xc0", b"\xa4d\xe8ep", b"\xc1"])
+async def test_what_cannot_be_read_costs_that_view_alone_and_is_deleted(damage: bytes):
     record = ViewRecord(ViewOrigin("orders", URI, Tool("show_orders"), {"a": "deep"}, result=b"{}"))
     host, view = (msgspec.msgpack.encode(each) for each in (HostRecords(), record))
-    too_deep = view.replace(b"\xa4deep", b"\x91" * 100_000 + b"\xc0")
-    records = read_records({"host": host, "view orders-1": view, "view orders-2": too_deep})
+    damaged = view.replace(b"\xa4deep", damage)
+    fields = {"host": host, "view orders-1": view, "view orders-2": damaged}
+    records = read_records(fields)
     assert records is not None
     assert list(records.views) == ["orders-1"]
-    assert read_records({"host": too_deep, "view orders-1": view}) is None
+    assert read_records({"host": damage, "view orders-1": view}) is None
+    lease = AsyncMock(held=True)
+    await SharedRecords(lease, lambda: records, fields).finish()
+    [written] = lease.write.await_args.args
+    assert written == {"host": host, "view orders-1": view, "view orders-2": None}
 
 
 def test_a_record_is_as_deep_as_the_arguments_that_a_host_with_a_higher_limit_takes():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -35,7 +35,7 @@ _VIEW = "view "
 _encode = msgspec.msgpack.Encoder().encode
 _read_host = msgspec.msgpack.Decoder(HostRecords).decode
 _read_view = msgspec.msgpack.Decoder(ViewRecord).decode
-_UNREADABLE = (msgspec.DecodeError, RecursionError)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_records(fields: Mapping[str, bytes]) -> HostRecords | None:
@@ -109,16 +109,18 @@ def _size(views: Mapping[str, bytes]) -> int:
 class SharedRecords:
     """Writes the records of a user's Host to the bus, as they change.
 
-    `records` returns the current ones; `known` are the Views that the bus has already.
+    `records` returns the current ones; `known` are the fields that the bus has already, with those
+    that nobody can read: they are deleted.
     """
 
     def __init__(
-        self, lease: Lease, records: Callable[[], HostRecords | None], known: HostRecords | None
+        self, lease: Lease, records: Callable[[], HostRecords | None], known: Iterable[str]
     ) -> None:
         self._lease = lease
         self._records = records
         self._host = b""
-        self._written: dict[str, int] = dict.fromkeys(() if known is None else known.views, 0)
+        views = [field.removeprefix(_VIEW) for field in known if field.startswith(_VIEW)]
+        self._written = dict.fromkeys(views, 0)
         self._changed: set[str] = set(self._written)
         self._writing = Debounced(self._write, _report)
         self._retry: asyncio.TimerHandle | None = None

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -91,7 +91,7 @@ class User:
     """One user: their Host, pages and lease.
 
     `close` closes it, at the request of another worker. `before` is the task that closes the user's
-    former Host, `stored` what is known of that one.
+    former Host, `stored` what the bus has of that one.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class User:
         close: Callable[[], Coroutine[Any, Any, None]],
         *,
         lease: Lease | None,
-        stored: HostRecords | None,
+        stored: Mapping[str, bytes],
         before: asyncio.Task[None] | None,
     ) -> None:
         self.name = name
@@ -112,7 +112,8 @@ class User:
         self.shared: SharedHost | None = None
         self._setup = setup
         self._close = close
-        self._stored = stored
+        self._stored = read_records(stored)
+        self._known = list(stored)
         self._before = before
         self._starting: asyncio.Task[Host] | None = None
         self._records: SharedRecords | None = None
@@ -183,7 +184,7 @@ class User:
 
     def _share(self, host: Host, lease: Lease) -> None:
         """Store the Host's records on the bus, and let other workers use it."""
-        self._records = SharedRecords(lease, self._current_records, self._stored)
+        self._records = SharedRecords(lease, self._current_records, self._known)
         self._records.watch(host)
         self.shared = SharedHost(host, self.mark_used, self._close)
 
@@ -222,7 +223,7 @@ class User:
         if self.lease is None:
             self._setup.kept.keep(self.name, msgspec.structs.replace(records, grants=[]))
         else:
-            stored = SharedRecords(self.lease, lambda: records, records)
+            stored = SharedRecords(self.lease, lambda: records, self._known)
             await (self._records or stored).finish(grants=False)
 
     async def _release(self) -> None:
@@ -297,7 +298,7 @@ class Users:
         if lease is None:
             return None
         try:
-            stored = read_records(await bus.records(lease.name))
+            stored = await bus.records(lease.name)
             return self._user(name, lease, stored, even_if_full=even_if_full)
         except BaseException:
             if name not in self._users:
@@ -308,7 +309,7 @@ class Users:
         self,
         name: str,
         lease: Lease | None = None,
-        stored: HostRecords | None = None,
+        stored: Mapping[str, bytes] | None = None,
         *,
         even_if_full: bool = False,
     ) -> User:
@@ -319,7 +320,7 @@ class Users:
                 self._make_room()
             before = self._closing.get(name)
             given = self._setup, partial(self.close, name)
-            user = User(name, *given, lease=lease, stored=stored, before=before)
+            user = User(name, *given, lease=lease, stored=stored or {}, before=before)
             self._users[name] = user
             if not self._sweeping:
                 self._sweeping = True
