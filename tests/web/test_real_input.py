@@ -115,4 +115,11 @@ async def test_a_press_that_met_nothing_is_done_again_after_a_picture() -> None:
     assert (await act(RealInput(), page, {"unmet": True}, {}))["done"] is True
     assert (page.mouse.done.count("down"), page.drawn) == (2, 1)
     never = await act(RealInput(), page, *[{"unmet": True}] * real_input._TRIES)
-    assert never == {"problem": "covered", "detail": "The mouse did not reach it"}
+    assert never == {"problem": "covered", "detail": "The mouse did not reach it", "begun": True}
+
+
+@pytest.mark.parametrize("left", [{"problem": "gone", "detail": "left by it"}, {"error": "boom"}])
+async def test_a_press_was_done_even_if_the_page_cannot_say_what_came_of_it(left: Answer) -> None:
+    page = Page()
+    assert await act(RealInput(), page, left) == {"done": True}
+    assert page.mouse.done.count("down") == 1
