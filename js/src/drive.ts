@@ -45,6 +45,7 @@ interface Acting {
   aim?: Aim | undefined;
 }
 
+const NOT_SHOWN = hidden("The page around the View does not show it");
 const refs = new References();
 const outlines = new Outlines();
 const covers = new Covers();
@@ -100,7 +101,7 @@ async function answerTo(request: DriveRequest, view: ViewFrame, page: Document):
 }
 
 function look({ find, under, show }: Look, page: Document): object {
-  if (!hasSize()) return hidden("The page around the View does not show it");
+  if (!hasSize()) return NOT_SHOWN;
   const inside = under ? findElement(refs, under, page) : undefined;
   if (inside && isProblem(inside)) return inside;
   const { snapshot: answer, read } = snapshot(page, refs, { find: find ?? null }, inside);
@@ -117,6 +118,7 @@ function mark(ref: string | null | undefined, page: Document): object {
 async function cover(isOn: boolean, page: Document): Promise<object> {
   covers.end();
   if (!isOn) return {};
+  if (!hasSize()) return NOT_SHOWN;
   outlines.end();
   const count = covers.cover(documentElement(page));
   if (count === undefined) {
