@@ -191,7 +191,6 @@ async function slide({ target, value, rest }: Doing): Promise<Done> {
   const wanted = Number(value);
   const now = (): number => Number(attribute(node, "aria-valuenow"));
   if (!value.trim() || !Number.isFinite(wanted)) return unfit(`${value} is not a number`);
-  const first = now();
   if (isHtml(node)) focusOn(node);
   for (let step = 0; step < MAX_STEPS && now() !== wanted; step += 1) {
     const before = now();
@@ -204,7 +203,7 @@ async function slide({ target, value, rest }: Doing): Promise<Done> {
   }
   if (now() === wanted) return true;
   const problem = unfit(`${say(target)} is at ${now()}, and does not go to ${value}`);
-  return { ...problem, begun: now() !== first };
+  return { ...problem, begun: true };
 }
 
 // --- choices ----------------------------------------------------------------------------------------

@@ -232,10 +232,13 @@ function start(stage: string): void {
 function loadDriver(): Promise<Driver> {
   return new Promise((resolve, reject) => {
     const script = document.createElement("script");
-    script.addEventListener("load", () => resolve((window as DriverWindow).transomDriver!));
-    script.addEventListener("error", () =>
-      reject(new Error("The script that reads Views did not load")),
-    );
+    const onEnd = (): void => {
+      const { transomDriver } = window as DriverWindow;
+      if (transomDriver) resolve(transomDriver);
+      else reject(new Error("The script that reads Views did not load"));
+    };
+    script.addEventListener("load", onEnd);
+    script.addEventListener("error", onEnd);
     script.src = "/drive.js";
     document.head.append(script);
   });

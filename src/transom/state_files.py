@@ -13,11 +13,17 @@ if sys.platform == "win32":
 
     def _lock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    def _unlock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 else:
     import fcntl
 
     def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def state_folder(name: str) -> Path:
@@ -59,3 +65,9 @@ def try_lock(descriptor: int) -> bool:
         _lock(descriptor)
         return True
     return False
+
+
+def unlock(descriptor: int) -> None:
+    """Unlock it, although a child of this process may have it open, too."""
+    with suppress(OSError):
+        _unlock(descriptor)

@@ -8,8 +8,8 @@ import signal
 import struct
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -196,7 +196,7 @@ async def test_what_a_killed_process_left_is_removed_by_the_next(temporary: Path
     kept = temporary / "transom-profile-kept"  # by its name like a temporary one
     profiles = [Profile(), Profile(), Profile(kept)]
     used, left, _ = (profile.path for profile in profiles)
-    chromium._release(profiles[1]._locks, None)  # as when its process is killed
+    chromium._release(profiles[1]._locks, None, os.getpid())  # as when its process is killed
     shutil.rmtree(used / "Default")  # as what tidies old files away does
     late = temporary / "transom-profile-late"  # removed, and written to by a browser's last process
     (late / "Default").mkdir(parents=True)
@@ -269,6 +269,44 @@ async def test_a_profile_that_cannot_be_made_or_is_given_up_leaves_nothing_locke
     await Profile(kept).remove()
 
 
+@contextmanager
+def forked(doing: Callable[[], object]) -> Iterator[None]:
+    """A child that has done something, and goes on with a copy of what its parent has."""
+    done, tell = os.pipe()
+    if (child := os.fork()) == 0:
+        doing()
+        os.write(tell, b"x")
+        signal.pause()
+    os.read(done, 1)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(done)
+        os.close(tell)
+
+
+def test_a_profile_belongs_to_its_process_and_not_to_a_child_with_a_copy_of_it(
+    temporary: Path,
+) -> None:
+    kept = temporary / "kept"
+    profile, used = Profile(), Profile(kept)
+
+    def end() -> None:
+        for each in (profile, used):
+            each._end()
+
+    with forked(end):
+        assert profile.path.exists()
+        with pytest.raises(TransomError, match="used by another program"):
+            Profile(kept)
+    with forked(lambda: None):
+        end()
+        assert not profile.path.exists()
+        Profile(kept)
+
+
 async def test_a_profile_that_is_written_to_while_it_is_removed_is_removed_all_the_same(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,17 +335,19 @@ async def test_a_profile_that_is_written_to_while_it_is_removed_is_removed_all_t
 async def test_what_another_user_gives_the_name_of_a_removed_profile_is_left_alone(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    profile = Profile()
+    profile, deleted = Profile(), 0
 
     def delete_and_replace(folder: Path, **options: Any) -> None:
+        nonlocal deleted
         rmtree(folder, **options)
+        deleted += 1
         folder.mkdir()
         monkeypatch.setattr(os, "geteuid", lambda: 4711)
 
     rmtree = shutil.rmtree
     monkeypatch.setattr(shutil, "rmtree", delete_and_replace)
     await profile.remove()
-    assert profile.path.exists()
+    assert deleted == 1
 
 
 # --- a browser that goes away ----------------------------------------------------------------

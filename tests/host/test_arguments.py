@@ -10,7 +10,7 @@ import pytest
 from tests.host.page import PageRenderer
 from tests.host.shop import URI, editor, hosting, shop
 from transom import Host, InProcessRenderer, Limits, Policy
-from transom.errors import ProtocolError
+from transom.errors import BusUnreachable, ProtocolError
 from transom.host.open_views import HostRecords, ViewRecord
 from transom.host.views.shown_calls import ViewOrigin
 from transom.types import Tool
@@ -169,6 +169,11 @@ async def test_what_cannot_be_read_costs_that_view_alone_and_is_deleted(damage: 
     await SharedRecords(lease, lambda: records, fields).finish()
     [written] = lease.write.await_args.args
     assert written == {"host": host, "view orders-1": view, "view orders-2": None}
+    lease.write.side_effect = [BusUnreachable("away"), None]
+    shared = SharedRecords(lease, lambda: records, fields)
+    await shared._write(again=False)
+    await shared.finish()
+    assert lease.write.await_args.args == (written,)
 
 
 def test_a_record_is_as_deep_as_the_arguments_that_a_host_with_a_higher_limit_takes():

@@ -244,6 +244,44 @@ async def test_a_script_that_fails_is_no_empty_page_and_no_act_that_was_not_done
             await view.screenshot()
 
 
+@pytest.mark.parametrize(
+    "policy", [Policy.trusting(), Policy(look="allow", approve=lambda _: Allow())]
+)
+async def test_a_script_that_fails_is_one_event_of_the_audit_without_what_was_typed(policy: Policy):
+    renderer = PageRenderer()
+    async with hosting(renderer=renderer, policy=policy) as host:
+        view, page = await opened(host)
+        page.secret = True
+        await view.snapshot()
+
+        async def answer(request: Request) -> Answer:
+            return {"error": f"cannot use {request['value']}"}
+
+        renderer.answer = answer
+        with pytest.raises(InvalidResult):
+            await view.act("f3", "type", "hunter2")
+        [event] = [each for each in await host.audit.read() if each.tool == ACT]
+        assert "the script that uses its page failed" in (event.detail or "")
+        assert "hunter2" not in str(event)
+        assert "hunter2" not in str(event.arguments)
+
+
+async def test_nothing_is_begun_by_asking_about_an_element():
+    renderer = PageRenderer()
+    async with hosting(renderer=renderer, policy=Policy(look="allow")) as host:
+        view, page = await opened(host)
+        await view.snapshot()
+
+        async def answer(request: Request) -> Answer:
+            if request["op"] == "look":
+                return await page.answer(request)
+            return {"problem": "gone", "detail": "", "begun": True}
+
+        renderer.answer = answer
+        with pytest.raises(ToolError, match="Nothing was done"):
+            await view.act("b1", "click")
+
+
 async def test_an_act_that_means_nothing_reaches_no_page():
     mistakes: list[tuple[str, Any, str | None, str]] = [
         ("b1", "fly", None, "action is one of click, double_click"),

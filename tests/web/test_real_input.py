@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 
-from transom.errors import RequestTimeout
+from transom.errors import Refused, RequestTimeout, TooManyRequests
 from transom.web.local import real_input
 from transom.web.local.real_input import RealInput
 
 CLICK = {"op": "act", "ref": "b1", "action": "click"}
+TARGET = {"target": {"x": 1, "y": 1, "scrolled": True}}
+TYPE = {"op": "act", "ref": "f3", "action": "type", "value": "hi"}
 Answer = dict[str, Any]
 
 
@@ -44,6 +47,7 @@ class Page:
 
     def __init__(self) -> None:
         self.mouse = Mouse()
+        self.keyboard: Any = None
         self.drawn = 0
 
     async def evaluate(self, script: str, argument: object = None) -> Answer:
@@ -54,16 +58,25 @@ class Page:
 
 
 class Script:
-    """The script beside a View, which answers `settle` with these, one after the other."""
+    """The script beside a View, which answers `settle` with these, one after the other.
+
+    `later` are its other answers, by what is asked, when they are due.
+    """
 
     scrolled = True
 
-    def __init__(self, *settled: Answer) -> None:
+    def __init__(self, *settled: Answer, **later: list[Answer | Exception]) -> None:
         self.settled = [*settled]
+        self.later = later
 
     async def __call__(self, request: Answer) -> Answer:
+        if due := self.later.get(request["op"]):
+            answer = due.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
         if request["op"] == "target":
-            return {"target": {"x": 1, "y": 1, "scrolled": self.scrolled}}
+            return {"target": {**TARGET["target"], "scrolled": self.scrolled}}
         return {"settled": True, **self.settled.pop(0)}
 
 
@@ -118,8 +131,52 @@ async def test_a_press_that_met_nothing_is_done_again_after_a_picture() -> None:
     assert never == {"problem": "covered", "detail": "The mouse did not reach it", "begun": True}
 
 
-@pytest.mark.parametrize("left", [{"problem": "gone", "detail": "left by it"}, {"error": "boom"}])
+LEFT = {"problem": "gone", "detail": "left"}
+BUSY = TooManyRequests("not answered")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "later"),
+    [
+        (CLICK, {"target": [TARGET, LEFT], "settle": [{"unmet": True}]}),
+        (CLICK, {"target": [TARGET, BUSY], "settle": [{"unmet": True}]}),
+        (TYPE, {"focus": [LEFT]}),
+        (TYPE, {"focus": [BUSY]}),
+        (TYPE, {"focus": [Refused("taken")]}),
+        ({**TYPE, "action": "clear"}, {"focus": [{}]}),
+        ({**TYPE, "action": "press", "value": "Enter"}, {"focus": [{}]}),
+    ],
+)
+async def test_a_problem_after_something_was_pressed_says_so(
+    wanted: Answer, later: dict[str, list[Answer | Exception]]
+) -> None:
+    page = Page()
+    page.keyboard = AsyncMock(press=AsyncMock(side_effect=RuntimeError("the page was closed")))
+    answer = await RealInput().act(cast("Any", page), "1", wanted, Script(**later))
+    assert ("problem" in answer, answer["begun"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "later"),
+    [
+        (CLICK, {"target": [LEFT]}),
+        ({**TYPE, "action": "press", "value": "Enter"}, {"focus": [LEFT]}),
+        ({**TYPE, "action": "press", "value": "NoKey"}, {"focus": [{}]}),
+    ],
+)
+async def test_a_problem_before_anything_was_pressed_does_not(
+    wanted: Answer, later: dict[str, list[Answer | Exception]]
+) -> None:
+    page = Page()
+    page.keyboard = AsyncMock(press=AsyncMock(side_effect=RuntimeError('Unknown key: "NoKey"')))
+    answer = await RealInput().act(cast("Any", page), "1", wanted, Script(**later))
+    assert ("problem" in answer, "begun" in answer) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "left", [{"problem": "gone", "detail": "left by it"}, {"error": "boom"}, {"done": False}]
+)
 async def test_a_press_was_done_even_if_the_page_cannot_say_what_came_of_it(left: Answer) -> None:
     page = Page()
-    assert await act(RealInput(), page, left) == {"done": True}
+    assert (await act(RealInput(), page, left))["done"] is True
     assert page.mouse.done.count("down") == 1

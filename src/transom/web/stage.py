@@ -483,7 +483,8 @@ class Stage:
         if acts and mounted.taken:
             raise Refused(_TAKEN.format(view_id))
         answer = await self._driving.request(key, view_id, request)
-        if acts and mounted.taken and "problem" in answer:  # since the request was sent
+        if acts and mounted.taken and "problem" in answer and not answer.get("begun"):
+            # since the request was sent
             raise Refused(_TAKEN.format(view_id))
         return answer
 

@@ -89,6 +89,7 @@ _NO_PAGE: Final = {
     "hidden": "nothing of it can be seen now: the page around it may hide it",
 }
 _MAYBE_DONE: Final = "It may have been done: look again"
+_NOT_SEEN: Final = "It was done. What changed cannot be said: "
 _CLOSED: Final = "The dialog is closed. What was behind it can be used again."
 _NEEDS_NO_DETAIL: Final = frozenset({"unknown", "gone", "disabled"})
 
@@ -179,9 +180,12 @@ class Driver:
             else:
                 done = await self.act(call, call_id)
                 text, mark = done.changes, "has changed so:"
-                if done.ignored:
+                is_seen = not text.startswith(_NOT_SEEN)
+                if not is_seen:
+                    mark = "was used."
+                elif done.ignored:
                     mark = "did not react to it. What changed all the same:"
-                if not done.settled:
+                if is_seen and not done.settled:
                     text += "\nIt is still changing: look again to see the rest."
         except (ToolError, ProtocolError) as error:  # what is wrong with its arguments, too
             return ToolResult(content=[TextContent(str(error))], is_error=True)
@@ -342,8 +346,12 @@ class Driver:
             except ViewClosed as error:  # it may have left by that
                 text = f"{error} (after {request['action']} on {element} [{request['ref']}])"
                 raise ViewClosed(self._view.id, text) from None
-            except (RequestTimeout, InvalidResult) as error:
-                raise type(error)(f"{error}. {_MAYBE_DONE}") from None
+            except RequestTimeout as error:
+                raise RequestTimeout(f"{error}. {_MAYBE_DONE}") from None
+            except InvalidResult as error:
+                raise InvalidResult(
+                    f"{self._without_secrets(error, element)}. {_MAYBE_DONE}"
+                ) from None
             if done.secret and not element.secret:  # it has become one since it was looked at
                 became = msgspec.structs.replace(element, secret=True)
                 arguments.update(_recorded_act(request, became))
@@ -354,7 +362,7 @@ class Driver:
                 after, changes = await self._look_again(whole)
             except TransomError as error:  # it may be hidden by that, or gone
                 recorded.result = _DONE
-                return ActResult(f"It was done. What changed cannot be said: {error}", whole.id)
+                return ActResult(f"{_NOT_SEEN}{error}", whole.id, done.settled)
             if part is not None and request["ref"] in part.refs.keys() - whole.refs.keys():
                 changes = await self._changes_of_part(part, changes)
             recorded.result = _DONE
@@ -409,8 +417,11 @@ class Driver:
         try:
             found = read_target(self._view.id, await self._drive({"op": "target", **request}))
             if found.problem or found.target is None:
+                found = msgspec.structs.replace(found, begun=False)
                 raise await self._not_done(found, request, before)
-        except (Refused, ToolError) as error:
+        except TransomError as error:
+            if isinstance(error, InvalidResult):
+                error = self._without_secrets(error, before)
             self._refuse(ACT_ON_VIEW, _recorded_act(request, before), error)
         return found.target, found.to
 
@@ -447,6 +458,12 @@ class Driver:
                 if changes != NOTHING_CHANGED:
                     text += f"\n⟦View {self._view.id} has changed so:⟧\n{changes}"
         return ToolError(text)
+
+    def _without_secrets(self, error: InvalidResult, element: Element | None) -> InvalidResult:
+        """The error without the page's words: they may have what was typed, and are stored."""
+        if element is not None and not element.secret:
+            return error
+        return InvalidResult(self._about("the script that uses its page failed"))
 
     # --- the page ----------------------------------------------------------------------------
 

@@ -166,6 +166,8 @@ class SharedRecords:
             pass  # the worker that has the user now has the records
         except BusError as error:
             _log.warning("What a user's Views need to outlive this worker is not kept: %s", error)
+            deleted = [field.removeprefix(_VIEW) for field in changes if changes[field] is None]
+            self._written.update(dict.fromkeys(deleted, 0))
             self.rewrite()
             self._writing.drop()
             if again:

@@ -28,7 +28,7 @@ from typing import IO, Any, TypeVar
 
 from transom.background import retrieve
 from transom.errors import TransomError, UsageError
-from transom.state_files import try_lock, write_private
+from transom.state_files import try_lock, unlock, write_private
 
 _log = logging.getLogger(__name__)
 _Started = TypeVar("_Started")
@@ -203,7 +203,8 @@ class Profile:
         self.path = kept or Path(mkdtemp(prefix=_PROFILE))
         self._locks: list[int] = []
         # Without `remove`, too: when this is garbage, or when the program ends.
-        self._end = weakref.finalize(self, _release, self._locks, None if kept else self.path)
+        temporary = None if kept else self.path
+        self._end = weakref.finalize(self, _release, self._locks, temporary, os.getpid())
         try:
             self._prepare()
         except BaseException:
@@ -345,10 +346,14 @@ def _that_is_there(chromium: Path) -> str:
     return str(chromium)
 
 
-def _release(locks: list[int], temporary: Path | None) -> None:
+def _release(locks: list[int], temporary: Path | None, process: int) -> None:
+    """End the use of a profile by the process that made it, and not by a copy in its child."""
     while locks:
-        os.close(locks.pop())
-    if temporary is not None:
+        lock = locks.pop()
+        if os.getpid() == process:
+            unlock(lock)
+        os.close(lock)
+    if temporary is not None and os.getpid() == process:
         _delete_unused(temporary)
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transom.errors import RequestTimeout, TransomError
+from transom.errors import Refused, RequestTimeout, TooManyRequests, TransomError
 from transom.json_values import as_object
 
 if TYPE_CHECKING:
@@ -59,35 +59,42 @@ class RealInput:
         self, page: BrowserPage, key: str, request: dict[str, Any], drive: Drive
     ) -> dict[str, Any]:
         """Do what `request` says in the View with this key; what needs neither, its page does."""
-        action = request.get("action")
-        if action not in (*_WITH_MOUSE, *_WITH_KEYBOARD):
+        if request.get("action") not in (*_WITH_MOUSE, *_WITH_KEYBOARD):
             return await drive(request)
-        settled: dict[str, Any] = {}
+        use = _Use(page, key, request, drive)
+        try:
+            answer = await self._act(use)
+        except (Refused, TooManyRequests) as error:  # before it was ended
+            if not use.begun:
+                raise
+            answer = _problem("interrupted", str(error))
+        return {**answer, "begun": True} if use.begun and "problem" in answer else answer
+
+    async def _act(self, use: _Use) -> Answer:
         for tries in range(_TRIES):
-            found = await drive({**request, "op": "target", "aim": True})
-            if not as_object(found.get("target")):
+            found = await use.drive({**use.request, "op": "target", "aim": True})
+            target = as_object(found.get("target"))
+            if not target:
                 return found
             if found.get("already") is True:
                 return {"done": True, "settled": True, "ignored": False}
             if found.get("byScript") is True:
-                return await drive(request)
-            done = await self._use(page, key, request, found, drive)
+                return await use.drive(use.request)
+            done = await self._run(use, found)
             if done is not None:
                 return done
-            settled = await _settle(drive)
-            if action not in _WITH_MOUSE or settled.get("unmet") is not True:
+            settled = await use.settle()
+            if use.action not in _WITH_MOUSE or settled.get("unmet") is not True:
                 break
-            await _draw(page)  # the press went to what was there before
+            await _draw(use.page)  # the press went to what was there before
             await asyncio.sleep(tries * _LOOK_EVERY)  # a busy browser draws a frame inside later
         else:
-            return _begun(_problem("covered", "The mouse did not reach it"))
+            return _problem("covered", "The mouse did not reach it")
         if settled.get("missed") is True:
-            return _begun(_problem("changed", "It moved away while it was pressed"))
-        return {"done": True, **settled}
+            return _problem("changed", "It moved away while it was pressed")
+        return {"secret": target.get("secret") is True, **settled, "done": True}
 
-    async def _use(
-        self, page: BrowserPage, key: str, request: dict[str, Any], found: Answer, drive: Drive
-    ) -> Answer | None:
+    async def _run(self, use: _Use, found: Answer) -> Answer | None:
         """Press or type while nobody else does; the problem, if there is one."""
         try:
             async with asyncio.timeout(_FREE_WITHIN):
@@ -96,83 +103,90 @@ class RealInput:
             return _problem("covered", "The mouse is in use in another View: try again")
         try:
             async with asyncio.timeout(_PRESSED_WITHIN):
-                return await _with_frame(page, key, request, found, drive)
+                return await use.run(found)
         except TransomError:
             raise
         except TimeoutError:
-            text = "The View's page does not react to the mouse: look again to see what was done"
-            raise RequestTimeout(text) from None
+            raise RequestTimeout("The View's page does not react to the mouse") from None
         except Exception as error:  # noqa: BLE001 - whatever Playwright raises
-            return _begun(_problem("covered", f"It could not be pressed: {brief(error)}"))
+            return _problem("covered", f"It could not be pressed: {brief(error)}")
         finally:
             self.in_use.release()
 
 
-async def _settle(drive: Drive) -> Answer:
-    """What came of it; nothing if the page cannot say, which may have left by it."""
-    with suppress(TransomError):
-        settled = await drive({"op": "settle"})
-        if not settled.keys() & {"problem", "error"}:
-            return settled
-    return {}
+class _Use:
+    """One request that is done in a View; `begun` when the first button or key is pressed."""
 
+    def __init__(self, page: BrowserPage, key: str, request: dict[str, Any], drive: Drive) -> None:
+        self.page = page
+        self.key = key
+        self.request = request
+        self.drive = drive
+        self.action = str(request["action"])
+        self.begun = False
 
-async def _with_frame(
-    page: BrowserPage, key: str, request: dict[str, Any], found: Answer, drive: Drive
-) -> Answer | None:
-    try:
-        if request["action"] in _WITH_MOUSE:
-            action = str(request["action"])
-            return await _press(page, key, action, found.get("target"), found.get("to"))
-        return await _type(page, key, request, found.get("target"), drive)
-    finally:
-        await _clean_up(page.evaluate(_RELEASE))
+    async def settle(self) -> Answer:
+        """What came of it; nothing if the page cannot say, which may have left by it."""
+        with suppress(TransomError):
+            settled = await self.drive({"op": "settle"})
+            if not settled.keys() & {"problem", "error"}:
+                return settled
+        return {}
 
-
-async def _press(
-    page: BrowserPage, key: str, action: str, target: object, to: object
-) -> dict[str, Any] | None:
-    problem = await _point_at(page, key, target)
-    if action == "hover" or problem is not None:
-        return problem
-    times = 2 if action == "double_click" else 1
-    for count in range(1, times + 1):
-        await page.mouse.down(click_count=count)
+    async def run(self, found: Answer) -> Answer | None:
+        """Do it; the problem, if there is one."""
         try:
-            if action == "drag_to":
-                problem = await _point_at(page, key, to, is_dragged=True)
-                problem = problem and _begun(problem)
+            if self.action in _WITH_MOUSE:
+                return await self._press(self.action, found.get("target"), found.get("to"))
+            return await self._type(found.get("target"))
         finally:
-            await _clean_up(page.mouse.up(click_count=count))
-    return problem
+            await _clean_up(self.page.evaluate(_RELEASE))
 
-
-async def _type(
-    page: BrowserPage, key: str, request: dict[str, Any], target: object, drive: Drive
-) -> dict[str, Any] | None:
-    action, value = request["action"], str(request.get("value") or "")
-    if action == "press" and _CHORD.fullmatch(value) is None:
-        return _problem("unfit", "It is no key, nor a chord such as Control+A")
-    if action == "press" and _CLIPBOARD.fullmatch(value) is not None:
-        return _problem("unfit", "No model uses the clipboard, which all Views share")
-    if action == "press":
-        if not await page.evaluate(_FOCUS, key):
-            return _problem("gone", _GONE)
-    elif (problem := await _press(page, key, "click", target, None)) is not None:
+    async def _press(self, action: str, target: object, to: object = None) -> Answer | None:
+        page, key = self.page, self.key
+        problem = await _point_at(page, key, target)
+        if action == "hover" or problem is not None:
+            return problem
+        times = 2 if action == "double_click" else 1
+        self.begun = True
+        for count in range(1, times + 1):
+            await page.mouse.down(click_count=count)
+            try:
+                if action == "drag_to":
+                    problem = await _point_at(page, key, to, is_dragged=True)
+            finally:
+                await _clean_up(page.mouse.up(click_count=count))
         return problem
-    focused = await drive({"op": "focus", "ref": request["ref"], "action": action})
-    if focused:  # a problem
-        return focused if action == "press" else _begun(focused)
-    if not await page.evaluate(_HAS_FOCUS, key):
-        return await drive(request)  # by events: keys would go somewhere else
-    if action == "type":
-        await page.keyboard.insert_text(value)
-    else:
+
+    async def _type(self, target: object) -> Answer | None:
+        page, key, action = self.page, self.key, self.action
+        value = str(self.request.get("value") or "")
+        if action == "press" and _CHORD.fullmatch(value) is None:
+            return _problem("unfit", "It is no key, nor a chord such as Control+A")
+        if action == "press" and _CLIPBOARD.fullmatch(value) is not None:
+            return _problem("unfit", "No model uses the clipboard, which all Views share")
+        if action == "press":
+            if not await page.evaluate(_FOCUS, key):
+                return _problem("gone", _GONE)
+        elif (problem := await self._press("click", target)) is not None:
+            return problem
+        focused = await self.drive({"op": "focus", "ref": self.request["ref"], "action": action})
+        if focused:  # a problem
+            return focused
+        if not await page.evaluate(_HAS_FOCUS, key):
+            return await self.drive(self.request)  # by events: keys would go somewhere else
+        if action == "type":
+            await page.keyboard.insert_text(value)
+            return None
         try:
             await page.keyboard.press("Delete" if action == "clear" else value)
-        except Exception as error:  # noqa: BLE001 - as above
-            return _problem("unfit", f"It is no key: {brief(error)}")
-    return None
+        except Exception as error:
+            if "Unknown key" in str(error):
+                return _problem("unfit", f"It is no key: {brief(error)}")
+            self.begun = True  # by which the page may have been closed
+            raise
+        self.begun = True
+        return None
 
 
 async def _point_at(
@@ -220,11 +234,6 @@ async def _clean_up(doing: Awaitable[object]) -> None:
 
 def _problem(kind: str, detail: str) -> dict[str, Any]:
     return {"problem": kind, "detail": detail}
-
-
-def _begun(problem: Answer) -> Answer:
-    """A problem that was found when something may have been pressed already."""
-    return {**problem, "begun": True}
 
 
 def brief(error: BaseException) -> str:
