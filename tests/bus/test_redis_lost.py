@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from tests.bus.workers import answer, calls, quick, until
 from tests.redis_server import RedisServer, Wire
 from transom.bus import Bus, Lease
-from transom.errors import BusError, BusUnreachable, ConnectionClosed, LeaseLost
+from transom.errors import BusError, BusUnreachable, ConnectionClosed, LeaseLost, NotConnected
 
 pytestmark = pytest.mark.processes
 
@@ -82,6 +82,24 @@ async def test_a_call_on_its_way_fails_at_once_and_later_ones_too_until_redis_is
     async with calls(await here.open("x", "rpc")) as session:
         assert bytes(await session.request("echo", b'{"again":1}')) == b'{"again":1}'
     assert capfd.readouterr().out.count("hang") == 1
+
+
+async def test_a_worker_that_lost_redis_ends_no_channel_that_was_opened_after_it_was_back(
+    here: Bus, there: Bus, monkeypatch: pytest.MonkeyPatch
+):
+    reading = asyncio.Event()
+    assert await there.claim("x", ignore) is not None
+    async with calls(await here.open("x", "rpc")) as before:
+        await before.request("echo")
+        monkeypatch.setattr(here._channels, "_ensure_renewed", reading.wait)  # behind by that
+        there._channels.end_all(BusError("Redis cannot be reached"))
+        there._channels.reset_peers()
+        async with calls(await here.open("x", "rpc")) as after:
+            answer = asyncio.create_task(after.request("echo", b'{"n":1}'))
+            reading.set()
+            assert bytes(await answer) == b'{"n":1}'
+            with pytest.raises((ConnectionClosed, NotConnected)):
+                await before.request("echo")
 
 
 async def test_nothing_runs_twice_while_redis_comes_and_goes(

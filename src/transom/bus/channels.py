@@ -7,7 +7,8 @@
    channels that send there end.
 3. Flow control: a sender waits when the other side is a window of bytes behind.
 4. A worker that loses Redis closes all its channels at once, and tells the other workers when it
-   can reach them again (`RESET`).
+   can reach them again (`RESET`). That ends no channel that was opened since: it is older than what
+   was in the inbox of whoever opened it.
 5. A worker takes nothing from its inbox before it is sure that it still has its leases: it may have
    been stopped, and others have taken over. What opens a channel has the epoch of the lease, and is
    refused when that is not the one that this worker has.
@@ -79,6 +80,8 @@ _encode = msgspec.msgpack.Encoder().encode
 _read_packet = msgspec.msgpack.Decoder(_Packet).decode
 _read_opening = msgspec.msgpack.Decoder(_Opening).decode
 
+_Id = tuple[int, int]
+"""When an entry of an inbox was written, and its number."""
 OnOpen = Callable[[str, bytes, Channel], Awaitable[object]]
 """Takes the name of a lease, the hello and the channel that was opened to its holder."""
 
@@ -89,6 +92,8 @@ class BusChannel:
     def __init__(self, channels: Channels, id: str, peer: str = "") -> None:
         self.id = id
         self.peer = peer
+        self.opened_after: _Id = (0, 0)
+        """The last entry of this worker's inbox that may be older than the channel."""
         self.reason = ""
         self.error: BusError | None = None
         self.closed = False
@@ -299,9 +304,9 @@ class Channels:
         frame = _Frame(channel.id, 0, _OPEN, _encode(_Opening(name, kind, hello)))
         # Which worker it goes to is decided in Redis.
         packet = self._seal.write(_ANY, _encode(_Packet(self._worker, [frame])))
-        opened = self._commands.run(OPEN, key, *_LIMITS, packet)
+        opened = self._commands.run(OPEN, key, *_LIMITS, packet, self._worker)
         try:
-            outcome, holder = await asyncio.shield(opened)
+            outcome, holder, last = await asyncio.shield(opened)
         except asyncio.CancelledError:
             opened.add_done_callback(lambda opened: self._abandon(channel, opened))
             raise
@@ -312,7 +317,7 @@ class Channels:
             error = _failure(outcome)
             channel.end(error)
             raise error
-        channel.peer = holder.decode()
+        channel.peer, channel.opened_after = holder.decode(), _read_id(last)
         return channel
 
     @staticmethod
@@ -411,19 +416,19 @@ class Channels:
                 packet = entry.get(b"p", b"")
                 read += (id, len(packet))
                 if id not in known:  # else it was read before, and its deletion failed
-                    self._take(packet, entry.get(b"e"))
+                    self._take(packet, entry.get(b"e"), _read_id(id))
 
-    def _take(self, data: bytes, epoch: bytes | None) -> None:
+    def _take(self, data: bytes, epoch: bytes | None, id: _Id) -> None:
         try:
             packet = _read_packet(self._seal.read(self._worker if epoch is None else _ANY, data))
             if packet.sender in self._heard:
                 self._heard[packet.sender] = asyncio.get_running_loop().time()
             for frame in packet.frames:
-                self._take_frame(packet.sender, frame, None if epoch is None else int(epoch))
+                self._take_frame(packet.sender, frame, None if epoch is None else int(epoch), id)
         except (ValueError, RecursionError) as error:  # includes those of msgspec
             _log.warning("the inbox of this worker has something that no worker sends: %s", error)
 
-    def _take_frame(self, sender: str, frame: _Frame, epoch: int | None) -> None:
+    def _take_frame(self, sender: str, frame: _Frame, epoch: int | None, id: _Id) -> None:
         channel = self._open.get(frame.channel)
         if frame.kind == _OPEN:
             self._opened(sender, frame, epoch)
@@ -432,7 +437,10 @@ class Channels:
                 channel.end(_failure(b"nobody"))
         elif frame.kind == _RESET:
             for each in list(self._open.values()):
-                if each.peer == sender and frame.channel in ("", each.id):
+                is_meant = each.id == frame.channel or (
+                    not frame.channel and id > each.opened_after
+                )
+                if each.peer == sender and is_meant:
                     each.end(BusError("The worker at the other side lost its connection"))
         elif frame.kind == _PING:
             self.post(sender, _Frame("", 0, _PONG))
@@ -442,6 +450,11 @@ class Channels:
             channel.feed(frame)
         elif frame.kind != _CLOSE:
             self.post(sender, _Frame(frame.channel, 0, _RESET))
+
+
+def _read_id(entry: bytes) -> _Id:
+    milliseconds, _, number = entry.partition(b"-")
+    return int(milliseconds), int(number)
 
 
 def _failure(outcome: bytes) -> BusError:

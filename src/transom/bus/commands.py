@@ -127,11 +127,14 @@ return add(ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 """)
 
 OPEN = Script("""
--- name, limit of entries, limit of bytes, expiry, packet: what came of it, and the holder
+-- name, limit of entries, limit of bytes, expiry, packet, sender: what came of it, the holder, and
+-- the last entry that the sender's own inbox has until now
 local held = redis.call('GET', prefix .. 'lease:' .. ARGV[2])
 local worker, epoch = string.match(held or '', '^(%x+):(%d+)$')
-if not worker then return {'nobody', ''} end
-return {add(worker, ARGV[3], ARGV[4], ARGV[5], ARGV[6], 'e', epoch), worker}
+if not worker then return {'nobody', '', ''} end
+local last = redis.call('XREVRANGE', prefix .. 'inbox:' .. ARGV[7], '+', '-', 'COUNT', 1)[1]
+local outcome = add(worker, ARGV[3], ARGV[4], ARGV[5], ARGV[6], 'e', epoch)
+return {outcome, worker, last and last[1] or '0-0'}
 """)
 
 TAKEN = Script("""
