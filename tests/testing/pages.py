@@ -25,6 +25,11 @@ PAGE = (
     "<body><h1>Counter</h1><output></output><button>Next</button>"
     f'<script type="module">{SCHEMA}{SCRIPT}</script></body></html>'
 )
+# As on a busy machine: what waits to be drawn, such as the size of the page, waits for a second.
+SLOW_FRAMES = """<head><script>
+const draw = requestAnimationFrame;
+globalThis.requestAnimationFrame = (then) => setTimeout(() => draw(then), 1000);
+</script>"""
 
 
 class Broken(NamedTuple):

@@ -25,7 +25,7 @@ EXAMPLES, DOCS = ROOT / "examples", ROOT / "docs" / "testing"
 
 COUNTER = """
 from playwright.async_api import expect
-from tests.testing.pages import BROKEN, PAGE, SOON
+from tests.testing.pages import BROKEN, PAGE, SLOW_FRAMES, SOON
 import playwright.async_api  # noqa: F401 - it cannot be imported twice
 import pytest
 
@@ -271,6 +271,11 @@ def test_snapshots_are_written_when_told_and_compared_otherwise(run, pytester: p
             await expect(view.page.get_by_text("3 so far")).to_be_visible()
             await view.assert_picture()
 
+        async def test_drawn_late(views, request):
+            updating = request.config.getoption("--update-views")
+            view = await views.open(html=PAGE if updating else PAGE.replace("<head>", SLOW_FRAMES))
+            await view.assert_picture()
+
         async def test_changed(views, request):
             updating = request.config.getoption("--update-views")
             result = "3" if updating else "4"
@@ -283,13 +288,14 @@ def test_snapshots_are_written_when_told_and_compared_otherwise(run, pytester: p
             if not request.config.getoption("--update-views"):
                 await view.assert_snapshot("other")
     """
-    run(tests, "--update-views").assert_outcomes(passed=4)
+    run(tests, "--update-views").assert_outcomes(passed=5)
     written = sorted(each.name for each in pytester.path.glob("__views__/*/*"))
     assert written == [
-        *("test_changed.txt", "test_looks_different.png", "test_same.png", "test_same.txt")
+        *("test_changed.txt", "test_drawn_late.png", "test_looks_different.png"),
+        *("test_same.png", "test_same.txt"),
     ]
     done = run(tests)
-    done.assert_outcomes(passed=1, failed=3)
+    done.assert_outcomes(passed=2, failed=3)
     left = pytester.path.glob(".pytest_cache/d/views/*/test_looks_different/*different.*.png")
     assert {each.name.partition(".")[2] for each in left} == {"new.png", "difference.png"}
     done.stdout.fnmatch_lines_random(

@@ -28,9 +28,9 @@ _NOT_ASKED = ("ui/initialize", "ping")
 _FAILS = ("error", "rejection", "blocked", "schema", "tool", "tools")
 _REF = re.compile(r" \[[a-z]\d+\]")
 _MAX_PICTURES = 5  # of a page that never rests
-# Nothing is drawn of a frame that is out of sight.
+# A page that hides its frame from sight, or is behind another, is not drawn.
 _DRAWN = """() => new Promise((resolve) => {
-  setTimeout(resolve, 300);
+  setTimeout(resolve, 5000);
   requestAnimationFrame(() => requestAnimationFrame(resolve));
 })"""
 
@@ -317,6 +317,7 @@ class OpenedView:
 
     async def _steady_picture(self) -> bytes:
         """A picture when the page has drawn itself in the size that it wanted, and rests."""
+        await self.screenshot()  # scrolls it into sight
         for _ in range(2):  # a page that is drawn tells its size, and is drawn again in that
             await self.page.evaluate(_DRAWN)
             await self.settle()
