@@ -88,29 +88,38 @@ export class Shield {
 
   /**
    * Make a change of a View's size and cover what may have moved. Views that do not stop growing and
-   * shrinking would make the page useless: after a while, all changes are made once in a second.
+   * shrinking would make the page useless: after a while, all changes are made once in a second, and
+   * a View that waits for that has `data-resizing`.
    */
   move(mover: HTMLElement, change: () => void): void {
     this.#waiting.set(mover, change);
+    mover.toggleAttribute("data-resizing", true);
     const now = performance.now();
     if (now - this.#movedAt > 2 * PAUSE) this.#movingSince = now;
     const wait = now - this.#movingSince < RUN ? 0 : this.#movedAt + PAUSE - now;
     clearTimeout(this.#moving);
     if (wait > 0) {
-      this.#moving = setTimeout(() => this.#move(), wait);
-    } else this.#move();
+      this.#moving = setTimeout(() => this.#moveAll(), wait);
+    } else this.#moveAll();
   }
 
-  #move(): void {
-    const changes = [...this.#waiting];
-    this.#waiting.clear();
+  #moveAll(): void {
     this.#movedAt = performance.now();
-    const [[mover] = []] = changes;
-    const clippers = mover && changes.length === 1 ? [...clippersOf(mover)] : [];
+    this.moveNow(this.#waiting);
+    this.#waiting.clear();
+  }
+
+  /** Make changes that are not counted, and cover what may have moved. */
+  moveNow(changes: ReadonlyMap<HTMLElement, () => void>): void {
+    const [mover] = changes.size === 1 ? changes.keys() : [];
+    const clippers = mover ? [...clippersOf(mover)] : [];
     const before = clippers.map((each) => each.getBoundingClientRect());
-    for (const [, change] of changes) change();
+    for (const [each, change] of changes) {
+      change();
+      each.removeAttribute("data-resizing");
+    }
     const after = clippers.map((each) => each.getBoundingClientRect());
     const around = after.find((box, index) => sameBox(box, before[index]!));
-    this.raise(changes.length === 1 ? mover : undefined, around);
+    this.raise(mover, around);
   }
 }

@@ -437,10 +437,14 @@ export class View extends HTMLElement {
     const { height } = Object(params) as { height?: unknown };
     const wanted = Math.min(Math.ceil(Number(height)), MAX_HEIGHT);
     if (!(wanted > 0) || wanted === mounted.height) return;
+    const isFirst = mounted.height === 0;
     mounted.height = wanted;
-    this.#around.shield.move(this, () => {
+    const change = (): void => {
       mounted.frame.style.height = `${wanted}px`;
-    });
+    };
+    // That a View has its size belongs to its opening, which has covered the page.
+    if (isFirst) this.#around.shield.moveNow(new Map([[this, change]]));
+    else this.#around.shield.move(this, change);
   }
 
   // --- messages -------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ async def test_what_a_view_moves_takes_no_presses_and_what_it_cannot_move_does(
     context: BrowserContext,
 ) -> None:
     await context.clock.install(time=0)
-    async with hostile(context) as (page, _, view):
+    async with hostile(context) as (page, host, view):
         shield = page.locator("#transom-shield")
         await shield.wait_for(state="detached")
         await page.clock.pause_at(60_000)
@@ -176,6 +176,16 @@ async def test_what_a_view_moves_takes_no_presses_and_what_it_cannot_move_does(
             await page.clock.run_for(100)
         assert covered[:25] == [1] * 25
         assert covered[30:].count(0) > 8
+        # Nor does a View that opens meanwhile wait for its size, and one that waits says so.
+        other = await show(host)
+        await other.call_tool("resize", {"height": 180})
+        await live(page, other.id).locator("iframe[style*='180px']").wait_for()
+        await other.call_tool("resize", {"height": 190})
+        await other.call_tool("state")
+        assert await page.locator("[data-resizing] iframe[style*='180px']").count() == 1
+        await page.clock.run_for(1000)
+        assert await page.locator("[data-resizing]").count() == 0
+        assert await page.locator("iframe[style*='190px']").count() == 1
 
 
 # --- the focus -------------------------------------------------------------------------------

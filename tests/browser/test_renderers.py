@@ -94,6 +94,33 @@ async def test_a_view_is_shown_called_and_pictured() -> None:
             await view.screenshot()
 
 
+RESIZING = (
+    COUNT
+    + """
+const size = (height) => say({ method: "ui/notifications/size-changed", params: { height } });
+tools.resize = ({ height }) => size(height);
+tools.dance = async () => {
+  for (let step = 0; step < 35; step += 1) {
+    size(200 + (step % 2) * 100);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+};
+"""
+)
+
+
+async def test_a_picture_has_the_size_that_a_view_told_last_although_others_have_moved_a_lot() -> (
+    None
+):
+    async with headless(RESIZING) as (_, host):
+        restless, view = await show(host), await show(host)
+        await restless.call_tool("dance")
+        await view.call_tool("resize", {"height": 150})
+        assert 150 <= size_of(await view.screenshot())[1] < 160
+        await view.call_tool("resize", {"height": 170})
+        assert 170 <= size_of(await view.screenshot())[1] < 180
+
+
 async def test_a_browser_is_gone_with_its_files_when_its_renderer_is() -> None:
     async with headless() as (renderer, host):
         await show(host)

@@ -42,9 +42,14 @@ if TYPE_CHECKING:
     from playwright.async_api import Page as BrowserPage
 
 _CLOSE_WITHIN = 3.0
-# Nothing lies over the frame of a View when its picture is taken. Returns its height.
-_UNCOVER = """(frame) => {
+# Nothing lies over the frame of a View when its picture is taken, and it has the size that it told,
+# which the page holds back for a second at most. Returns its height.
+_UNCOVER = """async (frame) => {
   document.querySelector(".bar").style.position = "static";
+  const { host } = frame.getRootNode(), until = performance.now() + 2000;
+  while (host.hasAttribute("data-resizing") && performance.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
   return frame.getBoundingClientRect().height;
 }"""
 _VIEWS_OF_A_PAGE = 10
