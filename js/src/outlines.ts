@@ -40,7 +40,8 @@ export function draw(place: DOMRect, style: string): HTMLElement {
   return box;
 }
 
-function move(box: HTMLElement, { x, y, width, height }: DOMRect): void {
+/** Put a box over another place. */
+export function move(box: HTMLElement, { x, y, width, height }: DOMRect): void {
   Object.assign(box.style, {
     left: `${x}px`,
     top: `${y}px`,

@@ -93,12 +93,12 @@ export class Shield {
    */
   move(mover: HTMLElement, change: () => void): void {
     this.#waiting.set(mover, change);
-    mover.toggleAttribute("data-resizing", true);
     const now = performance.now();
     if (now - this.#movedAt > 2 * PAUSE) this.#movingSince = now;
     const wait = now - this.#movingSince < RUN ? 0 : this.#movedAt + PAUSE - now;
     clearTimeout(this.#moving);
     if (wait > 0) {
+      mover.toggleAttribute("data-resizing", true);
       this.#moving = setTimeout(() => this.#moveAll(), wait);
     } else this.#moveAll();
   }

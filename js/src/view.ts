@@ -442,7 +442,7 @@ export class View extends HTMLElement {
     const change = (): void => {
       mounted.frame.style.height = `${wanted}px`;
     };
-    // That a View has its size belongs to its opening, which has covered the page.
+    // The first one of a View that opens does not wait for others that do not stop.
     if (isFirst) this.#around.shield.moveNow(new Map([[this, change]]));
     else this.#around.shield.move(this, change);
   }

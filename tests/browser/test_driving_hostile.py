@@ -194,7 +194,8 @@ async def test_a_page_that_never_rests_or_leaves_is_not_waited_for(browser: Chro
         assert (done["done"], done["settled"]) == (True, False)
         ref = await leaves.ref('button "Leave"')
         with suppress(ViewClosed):  # its host may have heard of that first
-            await leaves.act(ref, "click")
+            done = await leaves.act(ref, "click")
+            assert done.get("done") is True or done["problem"] == "gone"
             while (await leaves.drive("look")).get("problem") != "gone":
                 pass
 
@@ -323,6 +324,26 @@ async def test_what_is_private_is_covered_in_a_picture() -> None:
             # Nothing is covered any more.
             assert await renderer.page.evaluate(COUNT_RED, png) > shown + 20
         assert renderer.page.viewport_size == {"width": 1100, "height": 800}
+
+
+GROWS = """
+<div id="tall"></div><p data-transom-private style="position: fixed; inset: auto 0 0; height: 20px;
+  margin: 0; background: rgb(255, 0, 0)"></p>
+<script>
+  let step = 0;
+  setInterval(() => { tall.style.height = `${200 + (step++ % 4) * 40}px`; }, 100);
+</script>
+"""
+
+
+@pytest.mark.processes
+async def test_what_is_private_is_covered_wherever_it_moves() -> None:
+    renderer = HeadlessRenderer()
+    async with driven(renderer, GROWS) as views:
+        assert renderer.page is not None
+        for _ in range(8):
+            png = b64encode(await views[0].view.screenshot()).decode()
+            assert await renderer.page.evaluate(COUNT_RED, png) == 0
 
 
 THIEF = """

@@ -46,10 +46,12 @@ _CLOSE_WITHIN = 3.0
 # which the page holds back for a second at most. Returns its height.
 _UNCOVER = """async (frame) => {
   document.querySelector(".bar").style.position = "static";
-  const { host } = frame.getRootNode(), until = performance.now() + 2000;
-  while (host.hasAttribute("data-resizing") && performance.now() < until) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  const { host } = frame.getRootNode();
+  await new Promise((resolve) => {
+    if (!host?.hasAttribute("data-resizing")) resolve();
+    else new MutationObserver(resolve).observe(host, { attributeFilter: ["data-resizing"] });
+    setTimeout(resolve, 2000);
+  });
   return frame.getBoundingClientRect().height;
 }"""
 _VIEWS_OF_A_PAGE = 10
