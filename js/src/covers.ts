@@ -9,38 +9,51 @@ const COVERED_FOR = 20_000; // milliseconds that a picture may take
 const STYLE = "position: fixed; background: #808080; z-index: 2147483647;";
 
 export class Covers {
-  #boxes = new Map<Element, HTMLElement | undefined>(); // undefined: it has no place yet
+  #boxes: HTMLElement[] = [];
   #ending: ReturnType<typeof setTimeout> | undefined;
   #following = 0;
 
-  /** Cover it: how many parts; undefined if there is too much to tell. */
+  /** Cover it until the end, wherever it moves: how many parts; undefined if there is too much to tell. */
   cover(page: Element): number | undefined {
+    const parts = this.#place(page);
+    if (parts === undefined) return undefined;
+    this.#ending = setTimeout(() => this.end(), COVERED_FOR);
+    this.#follow(page);
+    return parts;
+  }
+
+  /** Cover what is private now before each time that the browser draws the page. */
+  #follow(page: Element): void {
+    this.#following = requestAnimationFrame(() => {
+      this.#follow(page);
+      if (this.#place(page) === undefined) {
+        this.#putBoxes([new DOMRect(0, 0, innerWidth, innerHeight)]);
+      }
+    });
+  }
+
+  #place(page: Element): number | undefined {
     const parts = privateParts(page);
     const covered = parts?.flatMap((part) => [part, ...queryAll(part, "*")]);
     if (!parts || !covered || covered.length > MAX_COVERED) return undefined;
-    this.#boxes = new Map(covered.map((each) => [each, undefined]));
-    this.#follow();
-    this.#ending = setTimeout(() => this.end(), COVERED_FOR);
+    // All places first: after each box that is moved, the browser would arrange the page again.
+    this.#putBoxes(covered.map(placeOf).filter((place) => place !== undefined));
     return parts.length;
   }
 
-  /** Put the boxes where the elements are: before each time that the browser draws the page. */
-  #follow(): void {
-    // All places first: after each box that is moved, the browser would arrange the page again.
-    const places = [...this.#boxes].map(([each, box]) => ({ each, box, place: placeOf(each) }));
-    for (const { each, box, place } of places) {
-      if (!place) continue;
+  #putBoxes(places: DOMRect[]): void {
+    for (const box of this.#boxes.splice(places.length)) box.remove();
+    for (const [index, place] of places.entries()) {
+      const box = this.#boxes[index];
       if (box) move(box, place);
-      else this.#boxes.set(each, draw(place, STYLE));
+      else this.#boxes.push(draw(place, STYLE));
     }
-    this.#following = requestAnimationFrame(() => this.#follow());
   }
 
   end(): void {
     clearTimeout(this.#ending);
     cancelAnimationFrame(this.#following);
-    for (const box of this.#boxes.values()) box?.remove();
-    this.#boxes.clear();
+    this.#putBoxes([]);
   }
 }
 

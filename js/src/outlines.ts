@@ -2,7 +2,7 @@
  * Outlines around what is read or used, for the user. They are in the page of the sandbox, in front of
  * the View's frame, which fills it. They take no presses, and the View's own page has none of them.
  */
-import { boxOf, ownerDocument, windowOf } from "./native_dom.js";
+import { boxOf, frameOf, ownerDocument } from "./native_dom.js";
 
 const SHOWN_FOR = 900; // milliseconds
 const MARKED_FOR = 600_000; // milliseconds that a question can be open
@@ -16,19 +16,14 @@ export function placeOf(node: Element): DOMRect | undefined {
   const { left, top, width, height } = boxOf(node);
   if (width === 0 || height === 0) return undefined;
   let [x, y] = [left, top];
-  // A View may have frames of its own origin.
-  for (
-    let page = windowOf(ownerDocument(node)!);
-    page && page.parent !== window;
-    page = page.parent as typeof page
-  ) {
-    const frame = page.frameElement;
-    if (!frame) return undefined;
+  // A View may have frames of its own origin. It fills the page here.
+  let frame = frameOf(ownerDocument(node)!);
+  for (; frame && ownerDocument(frame) !== document; frame = frameOf(ownerDocument(frame)!)) {
     const around = boxOf(frame);
     x += around.left;
     y += around.top;
   }
-  return new DOMRect(x, y, width, height);
+  return frame ? new DOMRect(x, y, width, height) : undefined;
 }
 
 /** Put a box over a place. */

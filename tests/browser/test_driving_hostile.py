@@ -329,7 +329,10 @@ async def test_what_is_private_is_covered_in_a_picture() -> None:
 GROWS = """
 <div id="tall"></div><p data-transom-private style="position: fixed; inset: auto 0 0; height: 20px;
   margin: 0; background: rgb(255, 0, 0)"></p>
+<style>@media (max-height: 300px) { i { display: none } }</style>
+<i data-transom-private style="background: rgb(255, 0, 0)">Shown when there is room</i>
 <script>
+  var parent = document.body; // which was the window around it
   let step = 0;
   setInterval(() => { tall.style.height = `${200 + (step++ % 4) * 40}px`; }, 100);
 </script>
@@ -344,6 +347,8 @@ async def test_what_is_private_is_covered_wherever_it_moves() -> None:
         for _ in range(8):
             png = b64encode(await views[0].view.screenshot()).decode()
             assert await renderer.page.evaluate(COUNT_RED, png) == 0
+        png = b64encode(await renderer.screenshot(views[0].view_id)).decode()
+        assert await renderer.page.evaluate(COUNT_RED, png) > 0  # nothing is covered any more
 
 
 THIEF = """

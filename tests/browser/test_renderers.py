@@ -115,11 +115,11 @@ async def test_a_picture_has_the_size_that_a_view_told_last_although_others_have
     async with headless(RESIZING) as (_, host):
         restless, view = await show(host), await show(host)
         await restless.call_tool("dance")
-        dancing = asyncio.create_task(restless.call_tool("dance"))
-        for height in (150, 170, 190):
-            await view.call_tool("resize", {"height": height})
-            assert height <= size_of(await view.screenshot())[1] < height + 10
-        await dancing
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(restless.call_tool("dance"))
+            for height in (150, 170, 190):
+                await view.call_tool("resize", {"height": height})
+                assert height <= size_of(await view.screenshot())[1] < height + 10
 
 
 async def test_a_browser_is_gone_with_its_files_when_its_renderer_is() -> None:

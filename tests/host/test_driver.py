@@ -379,8 +379,7 @@ async def test_a_picture_is_a_look_and_what_is_private_is_covered_meanwhile():
         with pytest.raises(Refused, match="not now"):
             await view.screenshot()
         approver.decision = Allow()
-        for _ in range(2):
-            assert await view.screenshot() == b"PNG"
+        assert await asyncio.gather(view.screenshot(), view.screenshot()) == [b"PNG", b"PNG"]
         assert COUNTER in (await host.answer(LOOK, VIEW)).text
         assert [each.tool.name for each in approver.asked] == [LOOK, LOOK]
         assert [each["on"] for each in page.ops("cover")] == [True, False] * 2

@@ -149,6 +149,7 @@ class Driver:
         self._part: Snapshot | None = None  # the last one of a part of it
         self._refs: dict[str, Element] = {}
         self._asking_to_look = asyncio.Lock()
+        self._picturing = asyncio.Lock()  # the end of one must not uncover what another shows
         self._asked_to_look = 0
         self._lock = asyncio.Lock()
         self._acts = 0
@@ -255,18 +256,23 @@ class Driver:
             if self._renderer is None:
                 png = await take(self._view.id)
             else:
-                answer = await self._drive({"op": "cover", "on": True})
-                if (problem := read_target(self._view.id, answer)).problem:
-                    why = quoted(problem.detail)
-                    raise ToolError(self._about(f"there is no picture of it: {why}"))
-                try:
-                    png = await take(self._view.id)
-                    if answer.get("covered") is True:  # the first may be of what was there before
-                        png = await take(self._view.id)
-                finally:
-                    with suppress(TransomError):
-                        await self._drive({"op": "cover", "on": False})
+                async with self._picturing:
+                    png = await self._covered_picture(take)
             recorded.result = _DONE
+        return png
+
+    async def _covered_picture(self, take: Callable[[str], Awaitable[bytes]]) -> bytes:
+        answer = await self._drive({"op": "cover", "on": True})
+        if (problem := read_target(self._view.id, answer)).problem:
+            why = quoted(problem.detail)
+            raise ToolError(self._about(f"there is no picture of it: {why}"))
+        try:
+            png = await take(self._view.id)
+            if answer.get("covered") is True:  # the first may be of what was there before
+                png = await take(self._view.id)
+        finally:
+            with suppress(TransomError):
+                await self._drive({"op": "cover", "on": False})
         return png
 
     async def _ask_to_look(self, call_id: str | None) -> None:
