@@ -24,7 +24,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-from mcp import Client, StdioServerParameters, stdio_client
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, ImageContent, TextContent, Tool
 from rich.console import Console
 from rich.markup import escape
@@ -100,13 +100,24 @@ class Agent:
 
     async def told(self) -> None:
         """Wait for the word that the tools have changed, and list them."""
-        await within(10, self.changed.wait(), "the gateway says that the tools changed")
+        await within(60, self.changed.wait(), "the gateway says that the tools changed")
         await self.look()
+
+    async def look_for(self, *names: str) -> list[str]:
+        """List the tools until these are there: a server that is slow to start comes later."""
+        await self.look()
+        while missing := [name for name in names if name not in self.tools]:
+            await within(60, self.changed.wait(), f"a server has started that has {missing[0]}")
+            await self.look()
+        return list(self.tools)
 
     async def call(self, name: str, **arguments: Any) -> CallToolResult:
         """Call a tool, and show what came of it."""
         shown = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-        result = await self.client.call_tool(name, arguments)
+        try:
+            result = await self.client.call_tool(name, arguments)
+        except MCPError as error:
+            raise StepFailed(f"{name} can be called: {error}") from None
         say(f"→ {name}({shown})")
         for line in text_of(result).splitlines():
             say(line, indent="      ")
@@ -172,7 +183,7 @@ async def main(config: Path) -> None:
         agent = Agent(client, changed)
 
         step("1. Before a View is open: the servers' own tools, and those of the gateway")
-        names = await agent.look()
+        names = await agent.look_for("show_player", "show_vote")
         say(shown(names))
         check("no tool of a View is there yet", not any("__" in name for name in names))
 

@@ -173,3 +173,21 @@ async def test_a_client_that_leaves_while_it_is_introduced_leaves_no_error_behin
             await each.hears("initialize")
     gc.collect()  # asyncio reports the error of a task that nobody looked at when it is freed
     assert unseen == []
+
+
+async def test_a_server_that_only_ever_dies_is_not_said_to_be_there(
+    caplog: pytest.LogCaptureFixture,
+):
+    one = Fake("one", ["add"], {"ping": {}})
+    async with gateway(one, greet=False) as client:
+        await client.result("ping")
+        for starts in (2, 3):
+            await one.crash()
+            while "error" in await client.ask("ping") or one.starts < starts:
+                pass  # it is not yet there again
+        [warning] = [each.message for each in caplog.records if each.levelno == logging.WARNING]
+        assert warning.startswith("Server one is left out for now: ")
+        await client.result("initialize", HELLO)
+        await one.crash()
+        await client.result("tools/list")
+        assert "Server one is there" in [each.message for each in caplog.records]

@@ -135,6 +135,46 @@ async def test_a_server_that_is_slow_to_begin_keeps_nobody_waiting_and_comes_lat
         assert two.starts == 1
 
 
+@pytest.mark.parametrize(
+    ("method", "kind", "own"),
+    [("tools/call", "tool", "find"), ("prompts/get", "prompt", "hello")],
+)
+async def test_what_only_a_server_that_is_slow_to_begin_has_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, method: str, kind: str, own: str
+):
+    monkeypatch.setattr("transom.gateway.members._ALL_WITHIN", 0.05)
+    one, two = Fake("one", ["search"]), Fake("two", ["find"], capabilities={"prompts": {}})
+    two.answers["prompts/list"] = {"prompts": [{"name": "hello"}]}
+    two.answers["prompts/get"] = {"messages": []}
+    begun = asyncio.Event()
+
+    async def slowly(_: Any) -> dict[str, Any]:
+        await begun.wait()
+        return two.hello
+
+    two.answers["initialize"] = slowly
+    async with gateway(one, two) as client:
+        _, late = await client.begin(method, {"name": own})
+        _, unknown = await client.begin(method, {"name": "nobody"})
+        assert said(await client.result("tools/call", {"name": "search"})) == "one: search None"
+        assert not late.done()
+        begun.set()
+        assert "result" in await late
+        assert (await unknown)["error"]["message"] == f"Unknown {kind}: nobody"
+
+
+async def test_a_server_that_never_begins_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("transom.gateway.members._ALL_WITHIN", 0.05)
+    monkeypatch.setattr("transom.gateway.members._STARTED_WITHIN", 0.05)
+    one, two = Fake("one", ["search"]), Fake("two", ["find"])
+    del two.answers["initialize"]
+    async with gateway(one, two) as client:
+        error = await client.error("tools/call", {"name": "find"})
+        assert error["message"] == "Unknown tool: find (not running right now: two)"
+
+
 async def test_when_no_server_can_be_initialised_the_client_is_told_why():
     one, two = Fake("one"), Fake("two")
     one.hello = two.hello = {"error": {"code": -32603, "message": "not today"}}

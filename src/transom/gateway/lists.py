@@ -3,7 +3,7 @@
 1. With one server, its pages pass through; entries of Views are added to the last one. With
    several, there is one page, in which names are unique (`Names`).
 2. A name that is not known yet is looked for in a new listing, but not more often than once a
-   second.
+   second, and again once the servers that are still starting have started.
 """
 
 from __future__ import annotations
@@ -192,6 +192,10 @@ class MergedLists:
     ) -> tuple[Member, str] | None:
         """The server of a name, and its own name for it; lists again before it returns None."""
         if (found := names.meant(shown)) is None and await relisting.search_again():
+            found = names.meant(shown)
+        if found is None and await self._members.wait_started():
+            relisting.invalidate()
+            await relisting.wait_current()
             found = names.meant(shown)
         return None if found is None else (self._members[found[0]], found[1])
 

@@ -7,7 +7,8 @@
 2. A proxy with one server does not wait for that, unless it has to know the server's version: the
    client's first message goes straight to it.
 3. With several servers, the client's introduction waits for all of them, but only briefly. A server
-   that is late is added later, and the client is notified of the changed lists.
+   that is late is added later, and the client is notified of the changed lists. A request for a
+   name that no other server has waits for it.
 4. A server that was restarted is introduced again, and gets the client's subscriptions and log
    level.
 """
@@ -65,6 +66,7 @@ _ASSUMED: Final[dict[str, Json]] = {
     name: {} for name in LISTS
 }  # assumed capabilities of a server that was never asked
 _PATIENCE = 15.0  # seconds a request waits for a server that is restarting
+_STARTED_WITHIN = 30.0  # seconds a request for an unknown name waits for servers that are starting
 _TRIES = 3  # to start a server that never came up, until requests do not wait for it
 _ALL_WITHIN = 8.0  # seconds `initialize` waits for the last server: some clients give up at 10
 _ONE_WITHIN = 50.0  # seconds after that it waits for the first one
@@ -347,7 +349,8 @@ class Members:
 
     def restored(self, member: Member) -> None:
         """The connection to a server is up again."""
-        if member.introduction is None and member is not self.only:
+        is_only = member is self.only and self.client.identity.known
+        if member.introduction is None and not is_only:
             return  # there is no client yet, or the server does not speak its version
         _log.warning("Server %s is there", member.name)
         member.failure = None
@@ -378,6 +381,13 @@ class Members:
         self._introducing = False
         if not self.present:
             raise ProtocolError(SERVER_ERROR, f"No server can be used: {self._failures()}")
+
+    async def wait_started(self) -> bool:
+        """Wait until no server is starting any more, by success or failure; whether one was."""
+        if self.only is not None or self._all_settled():
+            return False
+        await self._until(self._all_settled, _STARTED_WITHIN)
+        return True
 
     def _all_settled(self) -> bool:
         return all((each.introduction or each.failure) is not None for each in self._all)
