@@ -8,7 +8,7 @@ import { DRIVE, type Drive, type PageMessage, type SandboxDrive } from "./messag
 const SHOWN_FOR = 6000; // milliseconds
 const MAX_ANSWER = 256 * 1024; // characters, as the host takes
 /** What can be asked for while the user has control. */
-const HARMLESS = ["look", "mark", "cover", "alive"];
+const HARMLESS = ["look", "mark", "hide", "alive"];
 const TAKEN = "The user has taken control of the View";
 
 type Own = Extract<PageMessage, { do: "driven" | "control" }>;

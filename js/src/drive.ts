@@ -5,11 +5,11 @@
  */
 import { isAction, isChosenByScript, isDone, misfit, perform, prepare, stateOf } from "./act.js";
 import { Aim } from "./aim.js";
-import { Covers } from "./covers.js";
 import { toJson } from "./json.js";
 import type { Action, ActionName, DriveRequest, Look } from "./messages.js";
 import { Outlines } from "./outlines.js";
 import { clientWidth, documentElement, isRendered, ownerDocument, query } from "./native_dom.js";
+import { PrivateParts } from "./private_parts.js";
 import { References } from "./references.js";
 import { Settling, type ViewFrame } from "./settle.js";
 import { snapshot } from "./snapshot.js";
@@ -48,7 +48,7 @@ interface Acting {
 const NOT_SHOWN = hidden("The page around the View does not show it");
 const refs = new References();
 const outlines = new Outlines();
-const covers = new Covers();
+const privateParts = new PrivateParts();
 let acting: Acting | undefined; // with a real mouse and keyboard
 
 const drive: Driver = async (request, view) => {
@@ -62,7 +62,7 @@ const drive: Driver = async (request, view) => {
 };
 
 const needsSize = (request: DriveRequest): boolean =>
-  ["look", "act", "target"].includes(request.op) || (request.op === "cover" && request.on);
+  ["look", "act", "target"].includes(request.op) || (request.op === "hide" && request.on);
 
 /** The frames of a page that nobody sees have a size only once their browser is asked for it. */
 async function untilSize(view: ViewFrame): Promise<void> {
@@ -91,8 +91,8 @@ async function answerTo(request: DriveRequest, view: ViewFrame, page: Document):
       return focusOn(request, page);
     case "settle":
       return settle(view, page);
-    case "cover":
-      return cover(request.on, page);
+    case "hide":
+      return hide(request.on, view);
     case "mark":
       return mark(request.ref, page);
     default:
@@ -115,17 +115,19 @@ function mark(ref: string | null | undefined, page: Document): object {
   return {};
 }
 
-async function cover(isOn: boolean, page: Document): Promise<object> {
-  covers.end();
-  if (!isOn) return {};
+/** Hide what is private until a picture is taken; then, whether it was hidden all the time. */
+async function hide(isOn: boolean, view: ViewFrame): Promise<object> {
+  const kept = privateParts.show();
+  if (!isOn) return { kept };
   if (!hasSize()) return NOT_SHOWN;
   outlines.end();
-  const count = covers.cover(documentElement(page));
-  if (count === undefined) {
-    return unfit("It is too large to cover what is private in it");
+  const hidden = privateParts.hide(view.page);
+  if (hidden === undefined) {
+    privateParts.show();
+    return unfit("It is too large to hide what is private in it");
   }
-  if (count > 0) await drawn();
-  return { covered: count > 0 };
+  if (hidden) await drawn();
+  return { hidden };
 }
 
 /** Wait until the browser has drawn what was changed before; what is out of sight it does not draw. */

@@ -388,7 +388,7 @@ export type DriveRequest =
   | Look
   | (Action & { op: "target" | "act" | "focus" })
   | { op: "settle" }
-  | { op: "cover"; on: boolean }
+  | { op: "hide"; on: boolean }
   | { op: "mark"; ref?: string | null };
 
 /** Answer at once: what is in an endless loop does not. */

@@ -115,6 +115,10 @@ export const adoptedSheets = getter(Document, "adoptedStyleSheets");
 /** The rules of a style sheet; it throws for one of another origin. */
 export const rulesOf = getter(CSSStyleSheet, "cssRules");
 export const ruleText = getter(CSSRule, "cssText");
+const setAdoptedSheets = setter(Document, "adoptedStyleSheets");
+const shadowSheets = getter(ShadowRoot, "adoptedStyleSheets");
+const setShadowSheets = setter(ShadowRoot, "adoptedStyleSheets");
+export const setRules = method(CSSStyleSheet, "replaceSync");
 export const activeElement = getter(Document, "activeElement");
 export const activeInShadow = getter(ShadowRoot, "activeElement");
 export const elementAt = method(Document, "elementFromPoint");
@@ -137,6 +141,29 @@ export function caretToEndOf(node: Element): void {
 export const execute = method(Document, "execCommand");
 export const countElements = (page: Document): number => elementsByTag(page, "*").length;
 const elementsByTag = method(Document, "getElementsByTagName");
+
+/** What has elements and style sheets of its own. */
+export type Root = Document | ShadowRoot;
+
+export const isDocument = (root: Root): root is Document => nodeType(root) === Node.DOCUMENT_NODE;
+const queryAllInDocument = method(Document, "querySelectorAll");
+const queryAllInShadow = method(DocumentFragment, "querySelectorAll");
+
+export const queryAllIn = (root: Root, selector: string): NodeListOf<Element> =>
+  isDocument(root) ? queryAllInDocument(root, selector) : queryAllInShadow(root, selector);
+export const adoptedIn = (root: Root): readonly CSSStyleSheet[] =>
+  isDocument(root) ? adoptedSheets(root) : shadowSheets(root);
+
+export function adoptIn(root: Root, sheets: CSSStyleSheet[]): void {
+  if (isDocument(root)) setAdoptedSheets(root, sheets);
+  else setShadowSheets(root, sheets);
+}
+
+/** A new style sheet that it can adopt: each document takes only those that were made in its window. */
+export function sheetFor(root: Root): CSSStyleSheet {
+  const page = isDocument(root) ? root : ownerDocument(root)!;
+  return new (windowOf(page) as typeof globalThis & Window).CSSStyleSheet();
+}
 
 // --- form controls ----------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ const STYLE =
   "border: 2px solid #2152d0; outline: 1px solid #ffffff; z-index: 2147483647;";
 
 /** Where an element is in the window of the sandbox; undefined if it is not shown. */
-export function placeOf(node: Element): DOMRect | undefined {
+function placeOf(node: Element): DOMRect | undefined {
   const { left, top, width, height } = boxOf(node);
   if (width === 0 || height === 0) return undefined;
   let [x, y] = [left, top];
@@ -26,17 +26,15 @@ export function placeOf(node: Element): DOMRect | undefined {
   return frame ? new DOMRect(x, y, width, height) : undefined;
 }
 
-/** Put a box over a place. */
-export function draw(place: DOMRect, style: string): HTMLElement {
+function draw(place: DOMRect): HTMLElement {
   const box = document.createElement("div");
-  box.style.cssText = style;
+  box.style.cssText = STYLE;
   move(box, place);
   document.body.append(box);
   return box;
 }
 
-/** Put a box over another place. */
-export function move(box: HTMLElement, { x, y, width, height }: DOMRect): void {
+function move(box: HTMLElement, { x, y, width, height }: DOMRect): void {
   Object.assign(box.style, {
     left: `${x}px`,
     top: `${y}px`,
@@ -56,7 +54,7 @@ export class Outlines {
     this.end();
     // All places first: after each box that is added, the browser would arrange the page again.
     const places = nodes.map(placeOf).filter((place) => place !== undefined);
-    this.#flashed = places.map((place) => draw(place, STYLE));
+    this.#flashed = places.map((place) => draw(place));
     this.#clearing = setTimeout(() => this.#clear(), SHOWN_FOR);
   }
 
@@ -76,7 +74,7 @@ export class Outlines {
     clearInterval(this.#following);
     this.#marked?.remove();
     const at = node ? placeOf(node) : undefined;
-    this.#marked = at && draw(at, STYLE);
+    this.#marked = at && draw(at);
     if (!node) return;
     const until = performance.now() + MARKED_FOR;
     this.#following = setInterval(() => {

@@ -435,7 +435,7 @@ export class View extends HTMLElement {
 
   #resize(mounted: Mounted, params: unknown): void {
     const { height } = Object(params) as { height?: unknown };
-    const wanted = Math.min(Math.ceil(Number(height)), MAX_HEIGHT);
+    const wanted = typeof height === "number" ? Math.min(Math.ceil(height), MAX_HEIGHT) : 0;
     if (!(wanted > 0) || wanted === mounted.height) return;
     const isFirst = mounted.height === 0;
     mounted.height = wanted;

@@ -304,7 +304,7 @@ COUNT_RED = """async (png) => {
 
 @pytest.mark.nightly
 @pytest.mark.processes
-async def test_what_is_private_is_covered_in_a_picture() -> None:
+async def test_what_is_private_is_hidden_in_a_picture() -> None:
     renderer = HeadlessRenderer()
     tall = f'{PICTURED}<div style="height: 2000px"></div>{PICTURED}'
     async with driven(renderer, PICTURED, tall) as views:
@@ -321,7 +321,7 @@ async def test_what_is_private_is_covered_in_a_picture() -> None:
                 png = b64encode(await view.view.screenshot()).decode()
                 assert shown - 20 < await renderer.page.evaluate(COUNT_RED, png) <= shown
             png = b64encode(await renderer.screenshot(view.view_id)).decode()
-            # Nothing is covered any more.
+            # Nothing is hidden any more.
             assert await renderer.page.evaluate(COUNT_RED, png) > shown + 20
         assert renderer.page.viewport_size == {"width": 1100, "height": 800}
 
@@ -340,7 +340,7 @@ GROWS = """
 
 
 @pytest.mark.processes
-async def test_what_is_private_is_covered_wherever_it_moves() -> None:
+async def test_what_is_private_is_hidden_wherever_it_moves() -> None:
     renderer = HeadlessRenderer()
     async with driven(renderer, GROWS) as views:
         assert renderer.page is not None
@@ -348,7 +348,152 @@ async def test_what_is_private_is_covered_wherever_it_moves() -> None:
             png = b64encode(await views[0].view.screenshot()).decode()
             assert await renderer.page.evaluate(COUNT_RED, png) == 0
         png = b64encode(await renderer.screenshot(views[0].view_id)).decode()
-        assert await renderer.page.evaluate(COUNT_RED, png) > 0  # nothing is covered any more
+        assert await renderer.page.evaluate(COUNT_RED, png) > 0  # nothing is hidden any more
+
+
+INK = "color: rgb(255, 0, 0); font: bold 20px sans-serif; transition: all 5s"
+FILL = "background: rgb(255, 0, 0); margin: 0; transition: all 5s"
+DRAWN = {
+    "display: contents": f"""
+      <div data-transom-private style="display: contents"><p style="{FILL}">Secret</p></div>""",
+    "words that do not fit": f"""
+      <p data-transom-private style="{INK}; width: 40px; white-space: nowrap">4111 1111 1111</p>""",
+    "no height": f'<p data-transom-private style="{INK}; height: 0; margin: 0 0 40px">Secret</p>',
+    "shadows": """
+      <p data-transom-private style="text-shadow: 0 40px rgb(255, 0, 0); outline: 9px solid red;
+        font: bold 20px sans-serif; margin: 0 20px 80px">Secret</p>""",
+    "list marker": f'<ol><li data-transom-private style="{INK}">Secret</ol>',
+    "generated content": f"""
+      <style>.made::after {{ content: "Secret"; position: absolute; left: 300px; {INK} }}</style>
+      <p class="made" data-transom-private>x</p>""",
+    "frame with a border": f"""
+      <iframe style="border: 30px solid #eee" srcdoc="<p data-transom-private
+        style='{FILL}; height: 100px'>Secret</p>"></iframe>""",
+    "frame that is transformed": f"""
+      <iframe style="transform: rotate(90deg) scale(0.5)" srcdoc="<p data-transom-private
+        style='{FILL}; height: 100px'>Secret</p>"></iframe>""",
+    "shadow root": f"""
+      <x-open></x-open><x-private data-transom-private></x-private><x-slot><p style="{FILL}"
+        >Secret</p></x-slot><script>
+        for (const [name, html] of [
+          ["open", "<p data-transom-private style='{FILL}'>Secret</p>"],
+          ["private", "<p style='{FILL}; visibility: visible'>Secret</p>"],
+          ["slot", "<slot data-transom-private></slot>"],
+        ]) document.querySelector(`x-${{name}}`).attachShadow({{ mode: "open" }}).innerHTML = html;
+      </script>""",
+    "picture made of lines": """
+      <svg width="100" height="50"><path data-transom-private d="M10 25H90" stroke="red"
+        stroke-width="40"/><g id="drawing" data-transom-private><rect width="9" height="9"
+        fill="red"/></g><use href="#drawing" x="20"/></svg>""",
+    "chosen option": f"""
+      <select style="{INK}"><option data-transom-private selected>Secret<option>x</select>""",
+    "its own rules": f"""
+      <style>#own {{ visibility: visible !important; opacity: 1 !important }}</style>
+      <p id="own" data-transom-private style="{FILL}">Secret</p>""",
+    "animation": f"""
+      <style>@keyframes move {{ to {{ transform: translateX(300px) }} }}</style>
+      <p data-transom-private style="{FILL}; width: 9px; animation: move 0.5s infinite">x</p>""",
+}
+
+
+async def count_red(renderer: HeadlessRenderer, png: bytes) -> float:
+    assert renderer.page is not None
+    return await renderer.page.evaluate(COUNT_RED, b64encode(png).decode())
+
+
+@pytest.mark.processes
+async def test_what_is_private_is_hidden_however_it_is_drawn() -> None:
+    renderer = HeadlessRenderer()
+    async with driven(renderer, "".join(DRAWN.values())) as [view]:
+        for _ in range(2):
+            assert await count_red(renderer, await view.view.screenshot()) == 0
+        assert await count_red(renderer, await renderer.screenshot(view.view_id)) > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+async def test_what_is_private_is_hidden_in_each_way_of_drawing() -> None:
+    renderer = HeadlessRenderer()
+    async with driven(renderer, *DRAWN.values()) as views:
+        for name, view in zip(DRAWN, views, strict=True):
+            assert await count_red(renderer, await view.view.screenshot()) == 0, name
+            assert await count_red(renderer, await renderer.screenshot(view.view_id)) > 0, name
+
+
+RENEWED = f"""
+<p data-transom-private style="{FILL}">Secret</p>
+<script>
+  const html = document.documentElement.cloneNode(true);
+  setInterval(() => document.documentElement.replaceWith(html.cloneNode(true)), 50);
+</script>
+"""
+
+
+@pytest.mark.processes
+async def test_what_is_private_is_hidden_in_a_page_that_is_replaced() -> None:
+    renderer = HeadlessRenderer()
+    async with driven(renderer, RENEWED) as [view]:
+        for _ in range(4):
+            assert await count_red(renderer, await view.view.screenshot()) == 0
+
+
+CARD = f"""
+<script>
+  const ask = (mode) => parent.postMessage({{
+    jsonrpc: "2.0", id: "mode", method: "ui/request-display-mode", params: {{ mode }},
+  }}, "*");
+</script>
+<p data-transom-private style="{FILL}; height: 300px">Secret</p>
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("mode", ["pip", "fullscreen"])
+async def test_another_view_is_not_in_a_picture(mode: str) -> None:
+    renderer = HeadlessRenderer()
+    async with driven(renderer, '<p style="height: 900px">Open</p>', CARD) as [view, card]:
+        assert renderer.page is not None
+        await renderer.evaluate(card.view_id, f"() => ask('{mode}')")
+        await renderer.page.locator(f"transom-view[data-mode={mode}]").wait_for()
+        assert await count_red(renderer, await view.view.screenshot()) == 0
+        assert await count_red(renderer, await renderer.screenshot(card.view_id)) > 0
+
+
+UNTIL_HIGH = """() => new Promise((resolve) => {
+  const look = () => innerHeight > 2000 && resolve();
+  addEventListener("resize", look);
+  look();
+})"""
+TALL = '<p>Tall</p><div style="height: 2000px"></div>'
+
+
+@pytest.mark.processes
+async def test_a_picture_that_nobody_waits_for_leaves_the_window_as_it_was() -> None:
+    renderer = HeadlessRenderer()
+    async with driven(renderer, TALL, "<button>Go</button>") as [tall, view]:
+        assert renderer.page is not None
+        before = await renderer.page.evaluate("innerHeight")
+        for _ in range(3):
+            picture = asyncio.ensure_future(tall.view.screenshot())
+            await renderer.page.evaluate(UNTIL_HIGH)
+            picture.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await picture
+            await view.view.screenshot()  # it waits for the other one
+            assert await renderer.page.evaluate("innerHeight") == before
+
+
+@pytest.mark.processes
+async def test_a_view_that_closes_while_its_picture_is_taken_holds_up_no_press() -> None:
+    renderer = HeadlessRenderer()
+    async with driven(renderer, TALL, "<button>Go</button>") as [tall, view]:
+        assert renderer.page is not None
+        picture = asyncio.ensure_future(tall.view.screenshot())
+        await renderer.page.evaluate(UNTIL_HIGH)
+        await tall.view.close()
+        with pytest.raises(ViewClosed):
+            await picture
+        assert (await view.act(await view.ref('button "Go"'), "click"))["done"] is True
 
 
 THIEF = """

@@ -25,7 +25,7 @@ class Page:
         self.text = ""
         self.name = "Add"
         self.secret = False  # whether [f3] is a password field
-        self.cover: Answer = {}  # the answer to `cover`
+        self.hide: Answer = {}  # the answer to `hide`
         self.problem = ""  # of every look
         self.requests: list[Request] = []
         self.asked = asyncio.Event()
@@ -78,8 +78,8 @@ class Page:
         secret = bool(found["target"].get("secret"))
         return {"done": True, "settled": True, "ignored": False, "secret": secret}
 
-    def _cover(self, request: Request) -> Answer:
-        return self.cover
+    def _hide(self, request: Request) -> Answer:
+        return self.hide
 
     def _mark(self, request: Request) -> Answer:
         return {}

@@ -367,11 +367,11 @@ async def test_the_target_of_dragging_is_named_if_it_is_not_there():
 
 class PictureRenderer(PageRenderer):
     async def screenshot(self, view_id: str) -> bytes:
-        assert self.pages_of[view_id].requests[-1] == {"op": "cover", "on": True}
+        assert self.pages_of[view_id].requests[-1] == {"op": "hide", "on": True}
         return b"PNG"
 
 
-async def test_a_picture_is_a_look_and_what_is_private_is_covered_meanwhile():
+async def test_a_picture_is_a_look_and_what_is_private_is_hidden_meanwhile():
     approver = Approver(Deny("not now"))
     policy = Policy(approve=approver, look="ask")
     async with hosting(renderer=PictureRenderer(), policy=policy) as host:
@@ -382,10 +382,10 @@ async def test_a_picture_is_a_look_and_what_is_private_is_covered_meanwhile():
         assert await asyncio.gather(view.screenshot(), view.screenshot()) == [b"PNG", b"PNG"]
         assert COUNTER in (await host.answer(LOOK, VIEW)).text
         assert [each.tool.name for each in approver.asked] == [LOOK, LOOK]
-        assert [each["on"] for each in page.ops("cover")] == [True, False] * 2
+        assert [each["on"] for each in page.ops("hide")] == [True, False] * 2
         pictures = [e for e in await host.audit.read() if e.tool == "screenshot_view"]
         assert [each.outcome for each in pictures] == ["ok", "ok"]
-        page.cover = {"problem": "unfit", "detail": "too large"}
+        page.hide = {"problem": "unfit", "detail": "too large"}
         with pytest.raises(ToolError, match='there is no picture of it: "too large"'):
             await view.screenshot()
     async with hosting(renderer=PictureRenderer(), policy=Policy(look="never")) as host:
@@ -393,6 +393,34 @@ async def test_a_picture_is_a_look_and_what_is_private_is_covered_meanwhile():
         with pytest.raises(Refused, match=r'Policy\(look="never"\)'):
             await view.screenshot()
         assert page.requests == []
+
+
+async def test_a_picture_in_which_something_private_was_shown_is_taken_again():
+    async with hosting(renderer=PictureRenderer()) as host:
+        view, page = await opened(host)
+        answers = iter([{}, {"kept": False}, {}, {"kept": True}])
+        page._hide = lambda _: next(answers)
+        assert await view.screenshot() == b"PNG"
+        assert [each["on"] for each in page.ops("hide")] == [True, False] * 2
+        page._hide = lambda _: {"kept": False}
+        with pytest.raises(ToolError, match="what is private in it changes"):
+            await view.screenshot()
+
+
+async def test_a_picture_ends_with_its_view():
+    class Stuck(PictureRenderer):
+        async def screenshot(self, view_id: str) -> bytes:
+            taking.set()
+            return await asyncio.get_running_loop().create_future()
+
+    taking = asyncio.Event()
+    async with hosting(renderer=Stuck()) as host:
+        view, _ = await opened(host)
+        picture = asyncio.ensure_future(view.screenshot())
+        await taking.wait()
+        await view.close()
+        with pytest.raises(ViewClosed):
+            await picture
 
 
 async def test_what_changed_in_a_part_is_told_where_the_element_was_found():

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 import msgspec
 
@@ -70,7 +70,10 @@ _BURST = 20
 _KEPT = 4  # snapshots of a View, for `changes_since`
 _MAX_REFS = 10_000  # references of a View whose elements are known here
 _MARKED_WITHIN = 1.0  # seconds that an outline may take; it is only for the eyes
+_PICTURES = 3  # that are taken, of a page that shows something private meanwhile
+_PICTURED_WITHIN = 25.0  # seconds; the page hides what is private for a minute
 _DONE = ToolResult()
+T = TypeVar("T")
 _NO_PAGES: Final = "the host's renderer cannot use the pages of Views; a browser can"
 _NEVER: Final = 'the host lets no model look at Views or use their pages: Policy(look="never")'
 _LOOK_FIRST: Final = f"look at it first, with {LOOK_AT_VIEW}: then its user is asked"
@@ -149,7 +152,7 @@ class Driver:
         self._part: Snapshot | None = None  # the last one of a part of it
         self._refs: dict[str, Element] = {}
         self._asking_to_look = asyncio.Lock()
-        self._picturing = asyncio.Lock()  # the end of one must not uncover what another shows
+        self._picturing = asyncio.Lock()  # the end of one must not show what another hides
         self._asked_to_look = 0
         self._lock = asyncio.Lock()
         self._acts = 0
@@ -247,7 +250,7 @@ class Driver:
         return msgspec.structs.replace(snapshot, text=changes_between(before, snapshot))
 
     async def picture(self, take: Callable[[str], Awaitable[bytes]]) -> bytes:
-        """`View.screenshot`: what is private is covered meanwhile."""
+        """`View.screenshot`: what is private is hidden meanwhile."""
         self._check_view(SCREENSHOT_VIEW, {})
         await self._ask_to_look(None)
         await self._wait_turn()
@@ -257,23 +260,36 @@ class Driver:
                 png = await take(self._view.id)
             else:
                 async with self._picturing:
-                    png = await self._covered_picture(take)
+                    png = await self._picture_without(take)
             recorded.result = _DONE
         return png
 
-    async def _covered_picture(self, take: Callable[[str], Awaitable[bytes]]) -> bytes:
-        answer = await self._drive({"op": "cover", "on": True})
-        if (problem := read_target(self._view.id, answer)).problem:
-            why = quoted(problem.detail)
-            raise ToolError(self._about(f"there is no picture of it: {why}"))
+    async def _picture_without(self, take: Callable[[str], Awaitable[bytes]]) -> bytes:
+        """A picture without what is private; another if that was not hidden all the time."""
+        for _ in range(_PICTURES):
+            try:
+                answer = await self._drive({"op": "hide", "on": True})
+                if (problem := read_target(self._view.id, answer)).problem:
+                    why = quoted(problem.detail)
+                    raise ToolError(self._about(f"there is no picture of it: {why}"))
+                png = await self._take(take)
+                if answer.get("hidden") is True:  # the first may be of what was there before
+                    png = await self._take(take)
+            except BaseException:
+                with suppress(TransomError):
+                    await self._drive({"op": "hide", "on": False})
+                raise
+            shown = await self._drive({"op": "hide", "on": False})
+            if shown.get("kept") is not False:
+                return png
+        raise ToolError(self._about("there is no picture of it: what is private in it changes"))
+
+    async def _take(self, take: Callable[[str], Awaitable[bytes]]) -> bytes:
         try:
-            png = await take(self._view.id)
-            if answer.get("covered") is True:  # the first may be of what was there before
-                png = await take(self._view.id)
-        finally:
-            with suppress(TransomError):
-                await self._drive({"op": "cover", "on": False})
-        return png
+            return await self._while_open(take(self._view.id), _PICTURED_WITHIN)
+        except TimeoutError:
+            text = f"there is no picture of it after {_PICTURED_WITHIN:g} s"
+            raise RequestTimeout(self._about(text)) from None
 
     async def _ask_to_look(self, call_id: str | None) -> None:
         """Ask once for the View: what is asked meanwhile gets the same answer."""
@@ -509,23 +525,37 @@ class Driver:
         view, renderer, liveness = self._view, self._renderer, self._view._liveness
         if renderer is None or liveness is None:
             raise view.closed_error()
-        asking = asyncio.ensure_future(renderer.drive(view.id, request))
-        asking.add_done_callback(retrieve)
-        self._running.add(asking)
+        limit = self._limits.drive_timeout
         liveness.begin()
         try:
-            await asyncio.wait([asking], timeout=self._limits.drive_timeout)
-            if not asking.done():
-                liveness.ping()
-                limit = self._limits.drive_timeout
-                raise RequestTimeout(self._about(f"its page did not answer within {limit:g} s"))
-            if asking.cancelled() or not view.takes_calls:
-                raise view.closed_error()
-            return asking.result()
+            return await self._while_open(renderer.drive(view.id, request), limit)
+        except TimeoutError:
+            liveness.ping()
+            text = self._about(f"its page did not answer within {limit:g} s")
+            raise RequestTimeout(text) from None
         finally:
-            asking.cancel()
-            self._running.discard(asking)
             liveness.end()
+
+    async def _while_open(self, work: Awaitable[T], within: float) -> T:
+        """The result of what ends with the View.
+
+        Raises:
+            ViewClosed: the View has gone meanwhile.
+            TimeoutError: it took too long.
+        """
+        running = asyncio.ensure_future(work)
+        running.add_done_callback(retrieve)
+        self._running.add(running)
+        try:
+            await asyncio.wait([running], timeout=within)
+            if not running.done():
+                raise TimeoutError
+            if running.cancelled() or not self._view.takes_calls:
+                raise self._view.closed_error()
+            return running.result()
+        finally:
+            running.cancel()
+            self._running.discard(running)
 
 
 def _shown(

@@ -280,7 +280,7 @@ class View(CallsTools):
         self.last_used = time.perf_counter()
 
     async def screenshot(self) -> bytes:
-        """A PNG of what the View shows now, with its private parts covered.
+        """A PNG of what the View shows now, with its private parts hidden.
 
         It is a look at the page, for `Policy(look=...)`.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 
-from transom.background import Background, ignore
+from transom.background import Background, ignore, shared_task
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError, ViewClosed
 from transom.host.views.ui_resource import UIResource
@@ -38,21 +38,27 @@ from transom.web.stage import Stage, StageListener
 from transom.web.view_storage import ViewStorage
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, BrowserType, Playwright, ViewportSize
+    from playwright.async_api import BrowserContext, BrowserType, Locator, Playwright, ViewportSize
     from playwright.async_api import Page as BrowserPage
 
 _CLOSE_WITHIN = 3.0
-# Nothing lies over the frame of a View when its picture is taken, and it has the size that it told,
-# which the page holds back for a second at most. Returns its height.
+# Nothing lies over the frame of a View when its picture is taken, no other View either, and it has
+# the size that it told, which the page holds back for a second at most. Returns its height.
 _UNCOVER = """async (frame) => {
   document.querySelector(".bar").style.position = "static";
   const { host } = frame.getRootNode();
+  for (const view of document.querySelectorAll("transom-view")) {
+    if (view !== host) view.style.opacity = "0";  // its frame keeps the focus
+  }
   await new Promise((resolve) => {
     if (!host?.hasAttribute("data-resizing")) resolve();
     else new MutationObserver(resolve).observe(host, { attributeFilter: ["data-resizing"] });
     setTimeout(resolve, 2000);
   });
   return frame.getBoundingClientRect().height;
+}"""
+_SHOW_ALL = """() => {
+  for (const view of document.querySelectorAll("transom-view")) view.style.opacity = "";
 }"""
 _VIEWS_OF_A_PAGE = 10
 _NO_PEERS = """
@@ -87,6 +93,8 @@ class StageBrowser(StageListener):
         self.page: BrowserPage | None = None
         """Playwright's page that shows the Stage, if there is one."""
         self.input = RealInput()
+        self.picturing = asyncio.Lock()
+        """Held while the other Views are hidden for a picture of one."""
         self._retired: BrowserPage | None = None
         self.shown = 0
         """How many Views the page has shown."""
@@ -364,13 +372,25 @@ class HeadlessSeat(Seat):
         if page is None or self.key_of(view_id) not in self._local.stage.views:
             raise _not_shown(view_id)
         frame = page.locator(self._frame_of(view_id))
+        # It goes on to its end: one that was left in the middle would change the window later.
+        picture = shared_task(self._picture(page, frame, timeout))
         try:
-            least = await frame.evaluate(_UNCOVER, timeout=timeout)
-            async with self._browser.window_of(page, least):
-                return await frame.screenshot(timeout=timeout)
+            return await asyncio.shield(picture)
         except Exception as error:
             text = f"There is no picture of View {view_id}: {brief(error)}"
             raise TransomError(text) from error
+
+    async def _picture(self, page: BrowserPage, frame: Locator, timeout: float) -> bytes:
+        async with self._browser.picturing:
+            # Of the element itself, which ends with it; one that is looked for is waited for.
+            element = await frame.element_handle(timeout=timeout)
+            try:
+                least = await element.evaluate(_UNCOVER)
+                async with self._browser.window_of(page, least):
+                    return await element.screenshot(timeout=timeout)
+            finally:
+                with suppress(Exception):  # the page may be gone
+                    await page.evaluate(_SHOW_ALL)
 
     async def drive(self, view_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """As `Seat.drive`; what is done with a mouse or a keyboard is done with real ones."""

@@ -408,7 +408,7 @@ export type DriveRequest = Look | (Action & {
 }) | {
     op: "settle";
 } | {
-    op: "cover";
+    op: "hide";
     on: boolean;
 } | {
     op: "mark";
