@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Ran, transom
+from transom.connections.target_names import check_script
 from transom.gateway.configuration.agent_configs import CLIENTS
 from transom.gateway.configuration.install import transom_command
 
@@ -194,6 +195,27 @@ def test_a_server_that_does_not_come_up_is_told_and_nothing_is_written(home: Pat
     )
     assert then == "Nothing was written. --no-try goes on without starting it."
     assert not (home / ".cursor").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ([sys.executable, "gone.py"], "gone.py"),
+        (["node", "dist/gone.js"], "dist/gone.js"),
+    ],
+)
+def test_a_script_that_does_not_exist_is_a_mistake_before_anything_is_started(
+    home: Path, command: list[str], script: str
+):
+    ran = transom("gateway", "install", "--client", "cursor", "--write", "--", *command)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == f"transom gateway install: there is no file {script}\n"
+    assert not (home / ".cursor").exists()
+
+
+@pytest.mark.parametrize("words", ["python orders.py", "python -m gone.py", "acme gone.py", "acme"])
+def test_what_need_not_be_a_file_here_is_left_to_the_program(words: str):
+    check_script(words.split())
 
 
 def test_a_gateway_that_serves_http_is_told_how_to_be_started():

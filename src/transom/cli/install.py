@@ -13,6 +13,7 @@ from transom.cli import print_failure, run_async
 from transom.cli.options import InstallOptions, UninstallOptions, gateway_words
 from transom.connections.connection import ServerConnection
 from transom.connections.process import ServerProcess
+from transom.connections.target_names import check_script
 from transom.errors import TransomError, UsageError
 from transom.gateway.configuration.install import (
     Plan,
@@ -39,6 +40,8 @@ def run(options: InstallOptions | UninstallOptions) -> int:
         return 0
     try:
         plan = _plan(options)
+        if not options.no_try:
+            check_script(options.command)
     except TransomError as error:
         print_failure("gateway install", error)
         return 2

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from transom.errors import UsageError
 
 _MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
+_INTERPRETER = re.compile(r"(?:python[\d.]*|py|node|bun|deno|tsx|ruby|sh|bash)(?:\.exe)?")
+_SCRIPT = re.compile(r"[^-].*\.(?:py|js|mjs|cjs|ts|mts|rb|sh)")
 
 
 def parse_target(text: str) -> list[str] | str:
@@ -37,10 +40,22 @@ def parse_target(text: str) -> list[str] | str:
         if path.is_file():
             return _served(text)
         if " " not in text:
-            raise UsageError(f"there is no file {path}")
+            raise _no_file(path)
     if _MODULE.fullmatch(text):
         return _served(text)
     return _command(text)
+
+
+def check_script(command: Sequence[str]) -> None:
+    """Raise a UsageError if a command runs a script that does not exist: `python gone.py`."""
+    program, script = [*command, "", ""][:2]
+    runs = _INTERPRETER.fullmatch(Path(program).name) and _SCRIPT.fullmatch(script)
+    if runs and not Path(script).expanduser().is_file():
+        raise _no_file(Path(script))
+
+
+def _no_file(path: Path) -> UsageError:
+    return UsageError(f"there is no file {path}")
 
 
 def _served(text: str) -> list[str]:
