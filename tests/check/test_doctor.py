@@ -344,10 +344,11 @@ def test_a_page_that_asks_for_transom_and_does_not_get_it_is_told_who_puts_it_th
 
 async def test_a_tool_that_does_not_exist_or_is_one_of_several_is_not_a_cause():
     two = [tool(name, _meta={"ui": {"resourceUri": "ui://a/b"}}) for name in ("one", "two")]
-    async with connected(Server(tools=two)) as server:
+    helper = tool("tick", _meta={"ui": {"visibility": ["app"]}})
+    async with connected(Server(tools=[*two, helper])) as server:
         with pytest.raises(UsageError, match="name one: one, two"):
             await diagnose(server, profile=PLAIN, browser=no_browser)
-        with pytest.raises(UsageError, match="no tool three; it has: one, two"):
+        with pytest.raises(UsageError, match="no tool three; it has: one, two$"):
             await diagnose(server, "three", profile=PLAIN, browser=no_browser)
 
 

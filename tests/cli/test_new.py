@@ -47,6 +47,17 @@ async def test_a_new_project_keeps_every_rule(template: Template, tmp_path: Path
     assert "Shopping list" in texts
 
 
+@pytest.mark.parametrize("template", ["plain", "react", "fastmcp"])
+def test_a_new_project_lists_what_its_server_imports(template: Template, tmp_path: Path):
+    project = tmp_path / "shopping"
+    write_project(project, template)
+    about = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    source = (project / "server.py").read_text()
+    imported = set(re.findall(r"^(?:from|import) (\w+)", source, re.MULTILINE))
+    listed = {Requirement(each).name for each in about["dependencies"]}
+    assert listed == imported - sys.stdlib_module_names
+
+
 COMMAND = re.compile(r"^\$ ([^#\n]+)|`((?:transom|pip|npm|playwright) [^`]+)`", re.MULTILINE)
 
 

@@ -351,9 +351,29 @@ async def test_a_view_that_never_begins_is_an_error_in_its_time() -> None:
         async def open(self, page: UIResource) -> Channel:
             return memory_pair()[0]
 
-    command = OpenCommand(Mute(), print, timeout=1)
-    with pytest.raises(TransomError, match="show opened no View: it was not initialised within 1"):
+    command = OpenCommand(Mute(), print, timeout=1, target="my shop.py")
+    with pytest.raises(TransomError) as raised:
         await command.run(server(), "show", {}, [])
+    said = str(raised.value)
+    assert said.startswith("show opened no View: it was not initialised within 1 s: its page")
+    assert said.endswith(". `transom doctor 'my shop.py' show` tells why.")
+
+
+async def test_a_view_that_its_page_cannot_help_with_names_no_doctor() -> None:
+    with pytest.raises(TransomError, match=r"plain opened no View: the tool links none\.$"):
+        await OpenRun().run("plain")
+
+
+@pytest.mark.parametrize("line", [3, None])
+async def test_a_page_is_only_called_slow_if_no_error_in_it_has_a_place(line: int | None) -> None:
+    renderer = FailingPages("error", "TypeError: x")
+    renderer._problem["line"] = line
+    command = OpenCommand(renderer, print, timeout=10_000, target="shop.py")
+    with pytest.raises(TransomError) as raised:
+        await command.run(server(), "show", {}, [])
+    slow = "" if line else ". If it is only slow, --timeout SECONDS waits for it"
+    failed = f"show opened no View: its page failed before `connect()`{slow}."
+    assert str(raised.value) == f"{failed} `transom doctor shop.py show` tells why."
 
 
 @pytest.mark.parametrize("patient", [True, False])
@@ -368,7 +388,7 @@ async def test_a_page_that_failed_is_waited_for_if_the_user_can_wait(patient: bo
     command = OpenCommand(renderer, note, timeout=10_000, patient=patient)
     running = asyncio.create_task(command.run(server(), "show", {}, []))
     if not patient:
-        with pytest.raises(TransomError, match=r"`connect\(\)`\. If it is only slow, --timeout"):
+        with pytest.raises(TransomError, match=r"its page failed before `connect\(\)`\."):
             await running
         return
     await seen.wait()
@@ -504,6 +524,22 @@ async def test_violations_of_policy_and_protocol_are_events() -> None:
 )
 def test_a_mistake_is_exit_2_with_a_text_that_says_which(arguments: list[str], says: str) -> None:
     result = transom("open", *arguments, "--json")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert says in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--call", "pack={thing: x}"], "got {thing: x}. Write it as 'pack={"),
+        (["--call", "pack="], "got nothing. Write it as 'pack={"),
+        (["--call", "pack=7"], "not 7. Write it as 'pack={"),
+        (["{status: open}"], """got {status: open}. Write it as '{"status": "open"}'"""),
+        ([f"{{{'x' * 99}"], f"got {{{'x' * 58}…. Write it as '{{"),
+    ],
+)
+def test_what_is_not_json_is_shown_and_how_to_write_it(arguments: list[str], says: str) -> None:
+    result = transom("open", str(ORDERS), "show_orders", *arguments, "--headless")
     assert (result.returncode, result.stdout) == (2, "")
     assert says in result.stderr
 

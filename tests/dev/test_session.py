@@ -96,10 +96,10 @@ class Author:
 
 @asynccontextmanager
 async def developed(
-    server: Any, folder: Path | None = None, recorder: Recorder | None = None
+    server: Any, folder: Path | None = None, **options: Any
 ) -> AsyncIterator[Author]:
     target = DevTarget("shop", "shop.py", server, folder)
-    author = Author(DevSession(target, None, checks=False, ephemeral=True, recorder=recorder))
+    author = Author(DevSession(target, None, checks=False, ephemeral=True, **options))
     running = asyncio.create_task(author.session.run())
     try:
         yield author
@@ -454,6 +454,28 @@ async def test_a_port_that_is_taken_is_said_and_the_server_of_a_url_tried_again(
         assert failed["reason"] == "127.0.0.1:8000 answers, but not as an MCP server"
         assert failed["retried"]
         await author.server("running")
+
+
+@pytest.mark.processes
+async def test_a_cause_is_told_once_and_that_the_server_runs_after_it(tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
+    file.write_text("raise RuntimeError('no stock')\n")
+    told = asyncio.Queue[str]()
+    async with developed(parse_target(str(file)), tmp_path, tell=told.put_nowait) as author:
+        await author.server("failed")
+        await author.asked("restart")
+        await author.server("failed")  # again, for the same cause
+        save(file, "from mcp.server.mcpserver import MCPServer\nserver = MCPServer('shop')\n")
+        await author.server("running")
+        save(file, "import nothing_there\n")
+        await author.server("failed")
+    why = f"({file}, line 1: raise RuntimeError('no stock'))"
+    then = f"No module named 'nothing_there' ({file}, line 1: import nothing_there)"
+    assert [told.get_nowait() for _ in range(told.qsize())] == [
+        f"shop.py does not come up: it exited with code 1: RuntimeError: no stock {why}",
+        "shop.py is running",
+        f"shop.py does not come up: it exited with code 1: ModuleNotFoundError: {then}",
+    ]
 
 
 async def test_what_a_server_writes_when_it_starts_is_not_added_to_the_call_before() -> None:

@@ -19,12 +19,9 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
-async def test_the_page_tells_the_truth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+async def test_the_page_tells_the_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "orders.html").write_text("<!doctype html><p>Orders</p>")
-    monkeypatch.chdir(tmp_path)
-    world = {"__name__": "servers"}
+    world = {"__name__": "servers", "__file__": str(tmp_path / "servers.py")}
     for block in blocks("python"):
         exec(compile(block, "docs/servers.md", "exec", dont_inherit=True), world)  # noqa: S102
     [said] = blocks("text")

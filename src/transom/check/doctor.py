@@ -159,7 +159,7 @@ def _choose(tools: Sequence[ListedTool], name: str | None) -> ListedTool | None:
     if name is not None:
         found = next((each for each in tools if each.name == name), None)
         if found is None:
-            has = ", ".join(each.name for each in tools) or "none"
+            has = ", ".join(each.name for each in tools if each.for_model) or "none"
             raise UsageError(f"the server has no tool {name}; it has: {clean(has, 500)}")
         return found
     linked = [each for each in tools if each.link is not None]

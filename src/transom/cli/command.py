@@ -109,8 +109,8 @@ class Command:
 
     @property
     def needs_words(self) -> bool:
-        """Whether it does nothing without any."""
-        return self._options.usage not in ("", "[OPTIONS]")
+        """Whether it shows its help without any; `gateway` says in a line what it lacks."""
+        return self._options.usage not in ("", "[OPTIONS]", f"[OPTIONS] {COMMAND}")
 
     @property
     def text(self) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext, suppress
+from functools import partial
 
-from transom.cli import run_async
+from transom.cli import print_failure, run_async
 from transom.cli.options import DevOptions
 from transom.cli.target import read_target
 from transom.connections.targets import identity_of
@@ -41,6 +42,7 @@ def make_session(options: DevOptions, recorder: Recorder | None = None) -> DevSe
         timeout=options.timeout,
         settings=Settings(csp=options.csp),
         checks=not options.no_check,
+        tell=partial(print_failure, "dev"),
         program=f"dev {identity_of(target.server)}",
         ephemeral=options.ephemeral,
         ports=(options.port, options.port and options.port + 1),

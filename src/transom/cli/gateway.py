@@ -61,7 +61,9 @@ def run(options: GatewayOptions) -> int:
 def _check(options: GatewayOptions) -> None:
     given = [bool(options.command), options.url is not None, options.config is not None]
     if sum(given) != 1:
-        raise UsageError("Give one of: a command after --, --url or --config")
+        raise UsageError(
+            "Give one of: a command after --, --url or --config\nTry: transom gateway --help"
+        )
     if options.headless and find_spec("playwright") is None:
         raise UsageError("--headless needs Playwright: pip install 'transom[headless]'")
     if options.record is not None and options.http is not None:

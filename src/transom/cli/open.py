@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -267,6 +268,7 @@ def _make_command(
         patient=not options.headless or options.timeout is not None,
         folder=target.folder,
         traffic=recorder,
+        target=target.shown,
     )
 
 
@@ -322,7 +324,7 @@ def read_step(option: str, text: str) -> Step:
     name, equals, arguments = text.partition("=")
     if not name:
         raise UsageError(f"--call {text}: name a tool of the View, as in --call 'pick={{}}'")
-    return Step(name, read_object(f"--call {name}", arguments) if equals else {})
+    return Step(name, read_object(f"--call {name}", arguments, f"{name}=") if equals else {})
 
 
 def _check_screenshot(path: Path | None, *, headless: bool) -> None:
@@ -347,7 +349,7 @@ class OpenCommand:
     `on_trouble` gets what went wrong beside the steps. `before` is awaited before the tool is
     called. The server's start, the View's opening and each call have `timeout` seconds, a page that
     failed and may still connect only for a `patient` user. `folder` has the files that pages were
-    written in; `traffic` gets every message.
+    written in; `traffic` gets every message. `target` is what the user calls the server.
     """
 
     def __init__(
@@ -361,6 +363,7 @@ class OpenCommand:
         patient: bool = False,
         folder: Path | None = None,
         traffic: TrafficListener | None = None,
+        target: str = "TARGET",
     ) -> None:
         self._host = Host(
             renderer=renderer,
@@ -377,6 +380,7 @@ class OpenCommand:
         self._timeout = timeout
         self._patient = patient
         self._folder = folder
+        self._target = target
         self._view: View | None = None
         self._shown_tools: list[Tool] | None = None
         self.opened = False
@@ -479,9 +483,13 @@ class OpenCommand:
         if view is None or not view.takes_calls:
             note = (result.meta or {}).get("transom/view", {})
             why = note.get("error") or "the tool links none"
-            if view is not None and view.state is ViewState.WAITING:
-                why += ". If it is only slow, --timeout SECONDS waits for it"
             detail = f" The tool answered: {result.text[:500]}" if result.is_error else ""
+            if "its page" in why:
+                failure = None if view is None else view.failure
+                is_placed = failure is not None and failure.line is not None
+                if view is not None and view.state is ViewState.WAITING and not is_placed:
+                    why += ". If it is only slow, --timeout SECONDS waits for it"
+                detail += f" `transom doctor {shlex.join([self._target, tool])}` tells why."
             raise TransomError(f"{tool} opened no View: {why}.{detail}")
         self.failed = result.is_error
         self._opened(view, result)

@@ -11,11 +11,14 @@ from transom.cli.login import remote_server
 from transom.dev.starting import SERVE, DevTarget
 from transom.errors import UsageError
 from transom.gateway.configuration.config import name_of_command, name_of_url
+from transom.json_values import clean
 
 if TYPE_CHECKING:
     from transom.cli.author_options import DoctorOptions
     from transom.cli.conform_options import ConformViewOptions
     from transom.cli.options import DevOptions, OpenOptions
+
+_MAX_SHOWN = 60  # characters of what was given
 
 
 def read_target(options: OpenOptions | DevOptions | DoctorOptions, program: str) -> DevTarget:
@@ -42,12 +45,17 @@ def read_call(
     return tool, None if arguments is None else read_object("ARGS", arguments)
 
 
-def read_object(what: str, text: str) -> dict[str, Any]:
-    """A JSON object of the command line; a UsageError says what `what` is instead."""
+def read_object(what: str, text: str, before: str = "") -> dict[str, Any]:
+    """A JSON object of the command line, which stands after `before` there.
+
+    A UsageError says what `what` is instead, and how to write it.
+    """
+    form = f"""'{before}{{"status": "open"}}'"""
+    given = clean(text, _MAX_SHOWN) or "nothing"
     try:
         value: object = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"{what} is not JSON: {error}") from None
+        raise UsageError(f"{what} is not JSON: {error}; got {given}. Write it as {form}") from None
     if not isinstance(value, dict):
-        raise UsageError(f'{what} must be a JSON object such as {{"status": "open"}}, not {text}')
+        raise UsageError(f"{what} must be a JSON object, not {given}. Write it as {form}")
     return value  # pyright: ignore[reportUnknownVariableType]

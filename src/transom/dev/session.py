@@ -17,13 +17,13 @@ import base64
 import logging
 import re
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
 
-from transom.background import Background, Debounced, logged_task, logs_errors, stop
+from transom.background import Background, Debounced, ignore, logged_task, logs_errors, stop
 from transom.check.host_profiles import PLAIN, HostProfile, host_profile, host_profiles
 from transom.dev.contract import check_when_quiet
 from transom.dev.describing import shape_of, wire_result
@@ -86,6 +86,7 @@ class DevSession:
         timeout: seconds for the server's start, a View's opening and each call.
         settings: how the host behaves until the author chooses otherwise.
         checks: check the contract of MCP Apps after each start.
+        tell: called with a line if the server does not start, and when it runs after that.
         page_options: those of `DevPage`.
     """
 
@@ -97,11 +98,14 @@ class DevSession:
         timeout: float = 30.0,
         settings: Settings | None = None,
         checks: bool = True,
+        tell: Callable[[str], object] = ignore,
         **page_options: Any,
     ) -> None:
         self._target = target
         self._timeout = timeout
         self._checks = checks
+        self._tell = tell
+        self._trouble = ""  # that was told, until the server runs
         self._settings = settings or Settings()
         requests = {
             "call": self._call,
@@ -218,6 +222,9 @@ class DevSession:
             self._behave(run)
             await run.show()
             self._show_server("running", ms=_since(began))
+            if self._trouble:
+                self._trouble = ""
+                self._tell(f"{self._target.shown} is running")
             for task in self._calls.values():  # of the server that was there before
                 task.cancel()
             call, is_repeated = self._last_view_call, self._is_repeated
@@ -242,6 +249,9 @@ class DevSession:
 
     def _show_failure(self, error: TransomError, output: str) -> None:
         reason, is_retried = str(error.__cause__ or error), self._target.folder is None
+        if reason != self._trouble:
+            self._trouble = reason
+            self._tell(f"{self._target.shown} does not come up: {reason}")
         self.page.set("view", None)
         self._diagnoses.clear()
         self._show_server("failed", reason=reason, output=output, retried=is_retried)

@@ -60,7 +60,7 @@ class Views(Extension):
 
     ```python
     views = Views()
-    orders = views.add("ui://orders/list.html", html=Path("orders.html"))
+    orders = views.add("ui://orders/list.html", html=Path(__file__).with_name("orders.html"))
 
     @views.tool(opens=orders, annotations={"readOnlyHint": True})
     def show_orders(status: str) -> Orders:

@@ -223,7 +223,8 @@ class ViewsFixture:
 
             view = await views.open("orders.py", "show_orders", status="open")
             view = await views.open(server, "show_orders")           # an object in this process
-            view = await views.open(html=Path("orders.html"), tools={"refresh": refresh})
+            page = Path(__file__).with_name("orders.html")
+            view = await views.open(html=page, tools={"refresh": refresh})
             view = await views.open(app=make_app)                    # a View in Python
 
         Args:
