@@ -274,7 +274,7 @@ async def test_a_view_that_the_page_hides_says_so_and_one_that_hides_itself_is_e
         why = "nothing of it can be seen now: the page around it may hide it"
         assert str(looked.value) == f"View tests-1: {why}"
         assert (await view.act(ref, "click"))["problem"] == "hidden"
-        assert (await view.drive("cover", on=True))["problem"] == "hidden"  # it may be shown again
+        assert (await view.drive("hide", on=True))["problem"] == "hidden"  # it may be shown again
         await user.page.locator("transom-view").evaluate("(view) => { view.hidden = false; }")
         assert "Press me" in (await view.view.snapshot()).text
         hide = "() => { document.documentElement.style.display = 'none'; }"

@@ -147,7 +147,10 @@ def test_the_command_measures_a_view_in_python(tmp_path: Path, capsys: pytest.Ca
         (["--app", "no_such_module:make"], "no_such_module cannot be loaded"),
         (["--app", "json:loads", "--report", "a.txt"], "the name must end with one of"),
         ([""], "no server is named"),
-        (["json:loads", "show", '["open"]'], "ARGS must be a JSON object such as {"),
+        (
+            ["json:loads", "show", '["open"]'],
+            'ARGS must be a JSON object, not ["open"]. Write it as',
+        ),
     ],
 )
 def test_mistakes_are_named(words: list[str], text: str, capsys: pytest.CaptureFixture[str]):

@@ -104,8 +104,6 @@ class DevSession:
         self._target = target
         self._timeout = timeout
         self._checks = checks
-        self._tell = tell
-        self._trouble = ""  # that was told, until the server runs
         self._settings = settings or Settings()
         requests = {
             "call": self._call,
@@ -123,7 +121,7 @@ class DevSession:
         self.page = DevPage(requests, open_page, on_violation=self._violation, **page_options)
         self.page.stage.csp_mode = self._settings.csp
         self._output = ServerOutput(self.page)
-        self._starter = ServerStarter(target.server, self._output.feed)
+        self._starter = ServerStarter(target.server, self._output.feed, target.shown, tell)
         self._diagnoses = Diagnoses(self.page, target.folder, timeout)
         self._run: ServerRun | None = None
         self._again = asyncio.Event()  # the server is to be started again
@@ -222,9 +220,7 @@ class DevSession:
             self._behave(run)
             await run.show()
             self._show_server("running", ms=_since(began))
-            if self._trouble:
-                self._trouble = ""
-                self._tell(f"{self._target.shown} is running")
+            self._starter.tell_running()
             for task in self._calls.values():  # of the server that was there before
                 task.cancel()
             call, is_repeated = self._last_view_call, self._is_repeated
@@ -249,9 +245,7 @@ class DevSession:
 
     def _show_failure(self, error: TransomError, output: str) -> None:
         reason, is_retried = str(error.__cause__ or error), self._target.folder is None
-        if reason != self._trouble:
-            self._trouble = reason
-            self._tell(f"{self._target.shown} does not come up: {reason}")
+        self._starter.tell_failure(reason)
         self.page.set("view", None)
         self._diagnoses.clear()
         self._show_server("failed", reason=reason, output=output, retried=is_retried)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from transom.background import ignore
 from transom.channel import Channel
 from transom.connections.process import ServerProcess
 from transom.connections.spawn import Process, signal_group, spawn
@@ -36,16 +37,26 @@ class ServerStarter:
     """Starts a server again and again. Its `target` is for `Host.add_server`.
 
     Only a command is started here; any other server is connected as it is. `on_output` is called
-    with all that it writes to its standard error.
+    with all that it writes to its standard error, `tell` with a line if it does not come up, once
+    for each cause, and when it runs after that; `shown` is what it is called there.
     """
 
-    def __init__(self, server: Target, on_output: Callable[[bytes], object]) -> None:
+    def __init__(
+        self,
+        server: Target,
+        on_output: Callable[[bytes], object],
+        shown: str = "",
+        tell: Callable[[str], object] = ignore,
+    ) -> None:
         self._command: list[str] = [] if not isinstance(server, list) else server
         self.target: Target = server
         """A new process for each connection."""
         if self._command:
             self.target = ServerOpener(self._start, identity_of(server))
         self._on_output = on_output
+        self._shown = shown
+        self._tell = tell
+        self._trouble = ""  # that was told, until the server runs
         self._spare: Process | None = None
         self._last: ServerProcess | None = None
 
@@ -59,6 +70,18 @@ class ServerStarter:
     async def last_output(self) -> str:
         """What the process that was started last wrote to its standard error before it ended."""
         return "" if self._last is None else await self._last.last_output()
+
+    def tell_failure(self, reason: str) -> None:
+        """It does not come up."""
+        if reason != self._trouble:
+            self._trouble = reason
+            self._tell(f"{self._shown} does not come up: {reason}")
+
+    def tell_running(self) -> None:
+        """It runs."""
+        if self._trouble:
+            self._trouble = ""
+            self._tell(f"{self._shown} is running")
 
     def __enter__(self) -> Self:
         return self
