@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from starlette.websockets import WebSocket
 
 from tests.web.page import StagePage
 from transom.channel import Channel
@@ -445,12 +446,21 @@ async def test_a_page_that_leaves_to_reload_is_settled_when_it_is_back(stage: St
             await reloaded.view("orders-1")
 
 
+@pytest.mark.parametrize("turns", [0, 20])
 async def test_a_stage_that_is_closed_hangs_up_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, turns: int
 ) -> None:
     impatient = SimpleNamespace(**vars(asyncio))
     impatient.sleep = lambda _: asyncio.sleep(0)
     monkeypatch.setattr("uvicorn.server.asyncio", impatient)  # it closes sockets when it ends
+    close = WebSocket.close
+
+    async def close_late(self: WebSocket, *given: Any) -> None:
+        for _ in range(turns):  # as if it had more to send before
+            await asyncio.sleep(0)
+        await close(self, *given)
+
+    monkeypatch.setattr(WebSocket, "close", close_late)
     stage = Stage()
     async with StageServer(stage):
         page = await StagePage(stage).__aenter__()

@@ -165,6 +165,7 @@ class PageSocket:
         self._connect = connect
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._reason = ""
+        self._closed = asyncio.get_running_loop().create_future()
 
     async def run(self) -> None:
         """Pass messages both ways until the socket closes."""
@@ -204,11 +205,14 @@ class PageSocket:
             await self._close(_BROKEN, str(error))
         finally:
             link.detach(self._outbox.put_nowait, leaving=leaving)
+            if not self._closed.done():
+                self._closed.set_result(None)
             await stop(writer)
 
-    def _hang_up(self, reason: str) -> None:
+    def _hang_up(self, reason: str) -> Awaitable[None]:
         self._reason = reason
         self._outbox.put_nowait(None)
+        return self._closed
 
     async def _write(self) -> None:
         try:

@@ -23,7 +23,7 @@ import asyncio
 import secrets
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -66,6 +66,10 @@ class LinkLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_waiting: int = 64 * 1024 * 1024
 
 
+HangUp = Callable[[str], Awaitable[object] | None]
+"""Closes a socket with a reason; what it returns ends when it is closed."""
+
+
 class Link:
     """Numbered frames to and from one page.
 
@@ -89,7 +93,7 @@ class Link:
         self._limits = limits or LinkLimits()
         self._backlog = backlog or Backlog(self._limits.max_waiting)
         self._send: Callable[[str], object] | None = None
-        self._hang_up: Callable[[str], object] = ignore
+        self._hang_up: HangUp = ignore
         self._sent = 0
         self.received = 0
         """The number of the last frame that has arrived."""
@@ -116,7 +120,7 @@ class Link:
         self,
         send: Callable[[str], object],
         received: int,
-        hang_up: Callable[[str], object] | None = None,
+        hang_up: HangUp | None = None,
     ) -> None:
         """Use this socket from now on, beginning after the last frame that the page has."""
         if received > self._sent or received < 0:
@@ -160,10 +164,14 @@ class Link:
         while self._decided is not None:
             await asyncio.shield(self._decided)
 
-    def end(self, reason: str) -> None:
-        """End the link: wake all waiting senders, and send and receive nothing more."""
+    def end(self, reason: str) -> Awaitable[object] | None:
+        """End the link: wake all waiting senders, and send and receive nothing more.
+
+        Returns:
+            What ends when the page has the reason; None if it has no socket.
+        """
         if self.over:
-            return
+            return None
         self.over = True
         self._cancel_timer()
         self._ack.close()
@@ -173,8 +181,9 @@ class Link:
         self._kept.clear()
         self._count(-self._kept_bytes)
         self._wake()
-        hang_up(reason)
+        closing = hang_up(reason)
         self._on_over(reason)
+        return closing
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

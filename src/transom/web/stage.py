@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -688,13 +688,12 @@ class Stage:
         elif message.do == "retry" and owner is not None:
             owner.reopen_view(key)
 
-    def close(self) -> None:
-        """Remove every View, and end the page."""
+    def close(self) -> Awaitable[object] | None:
+        """Remove every View, and end the page; what is returned ends when the page knows it."""
         for view_id, mounted in list(self._views.items()):
             mounted.channel.end("The Stage was closed")
             self.remove(view_id, "it was closed")
-        if self._link is not None:
-            self._link.end(ENDED)
+        return None if self._link is None else self._link.end(ENDED)
 
 
 def _shown_tool(name: str, about: str | None) -> dict[str, Any]:

@@ -45,6 +45,7 @@ T = TypeVar("T")
 
 _MAX_FRAME = 20 * 1024 * 1024  # more than a page sends: see MAX_MESSAGE in view.ts
 _TRIES = 20
+_TOLD_WITHIN = 1.0  # seconds in which a page that is told the end closes its socket
 _FREE_WITHIN = 1.0  # seconds in which a program that is ending releases its ports
 _ORIGIN = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}")
 _MAX_LINE = 4096
@@ -114,8 +115,11 @@ class StageServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.stage.close()
-        await asyncio.sleep(0)  # its socket says so, before the web server ends it without a reason
+        closing = self.stage.close()
+        if closing is not None:
+            with suppress(TimeoutError):  # the web server would end the socket without a reason
+                async with asyncio.timeout(_TOLD_WITHIN):
+                    await closing
         await self._resources.aclose()
 
     async def _listen(self) -> tuple[socket.socket, list[socket.socket]]:
