@@ -10,7 +10,6 @@ import {
   documentElement,
   framedDocument,
   isDocument,
-  ownerDocument,
   queryAllIn,
   setRules,
   shadowRoot,
@@ -53,13 +52,12 @@ export class PrivateParts {
     this.#view = undefined;
     clearTimeout(this.#ending);
     cancelAnimationFrame(this.#following);
+    for (const sheet of this.#sheets.values()) setRules(sheet, SHOWN_RULES);
+    // It is shown from here on: after each sheet, the browser would arrange the page again.
+    for (const root of this.#sheets.keys()) if (isDocument(root)) boxOf(documentElement(root));
     for (const [root, sheet] of this.#sheets) {
-      setRules(sheet, SHOWN_RULES);
-      boxOf(documentElement(isDocument(root) ? root : ownerDocument(root)!)); // it is shown from here on
-      adoptIn(
-        root,
-        [...adoptedIn(root)].filter((each) => each !== sheet),
-      );
+      const others = [...adoptedIn(root)].filter((each) => each !== sheet);
+      adoptIn(root, others);
     }
     this.#sheets.clear();
     return !this.#wasShown;

@@ -22,6 +22,18 @@ def said(result: dict[str, Any]) -> str:
     return result["content"][0]["text"]
 
 
+def slow_to_begin(server: Fake) -> asyncio.Event:
+    """Have it answer its introduction only when the event is set."""
+    begun = asyncio.Event()
+
+    async def slowly(_: Any) -> dict[str, Any]:
+        await begun.wait()
+        return server.hello
+
+    server.answers["initialize"] = slowly
+    return begun
+
+
 # --- the beginning ---------------------------------------------------------------------------
 
 
@@ -118,13 +130,7 @@ async def test_a_server_that_is_slow_to_begin_keeps_nobody_waiting_and_comes_lat
 ):
     monkeypatch.setattr("transom.gateway.members._ALL_WITHIN", 0.05)
     one, two = Fake("one", ["search"]), Fake("two", ["find"])
-    begun = asyncio.Event()
-
-    async def slowly(_: Any) -> dict[str, Any]:
-        await begun.wait()
-        return two.hello
-
-    two.answers["initialize"] = slowly
+    begun = slow_to_begin(two)
     async with gateway(one, two) as client:
         assert names(await client.result("tools/list")) == ["search"]
         assert not two.got("notifications/initialized")
@@ -146,13 +152,7 @@ async def test_what_only_a_server_that_is_slow_to_begin_has_is_waited_for(
     one, two = Fake("one", ["search"]), Fake("two", ["find"], capabilities={"prompts": {}})
     two.answers["prompts/list"] = {"prompts": [{"name": "hello"}]}
     two.answers["prompts/get"] = {"messages": []}
-    begun = asyncio.Event()
-
-    async def slowly(_: Any) -> dict[str, Any]:
-        await begun.wait()
-        return two.hello
-
-    two.answers["initialize"] = slowly
+    begun = slow_to_begin(two)
     async with gateway(one, two) as client:
         _, late = await client.begin(method, {"name": own})
         _, unknown = await client.begin(method, {"name": "nobody"})
